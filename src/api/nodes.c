@@ -7,6 +7,7 @@
 #include "api/view/view.h"
 #include "control/drain.h"
 #include "sched/explain/wanted_nodes.h"
+#include "wire/json.h"
 #include "wire/reader.h"
 
 #define NOTICE_DEFAULT (120 * USEC_PER_SEC) /* what the large clouds give: 30 s to 2 min */
@@ -42,6 +43,9 @@ json_t *handle_nodes(struct call *call)
         json_object_set_new(view, "price",
                             node->price_micro > 0 ? json_real((double)node->price_micro / 1e6)
                                                   : json_null());
+        json_object_set_new(view, "rack", text_or_null(node->rack));
+        json_object_set_new(view, "block", text_or_null(node->block));
+        json_object_set_new(view, "labels", json_names(node->labels));
         json_object_set_new(view, "going_at", view_time(call->api, node->going_at));
     }
     return json_pack("{s:o}", "nodes", nodes);

@@ -139,6 +139,21 @@ static void check_pool(struct doubts *doubts, const struct event_pool *event)
               event->gpus, count);
 }
 
+/* ---- nodes ---- */
+
+static void check_node(struct doubts *doubts, const struct node_settings *node)
+{
+    const struct config *config = doubts->config;
+    bool has_type = !node->type[0];
+
+    if (state_find_node(doubts->state, node->name) < 0)
+        doubt(doubts, "node %s: no node has this name", node->name);
+    for (uint32_t i = 0; i < config->node_type_count; i++)
+        has_type |= strcmp(config->node_types[i].name, node->type) == 0;
+    if (!has_type)
+        doubt(doubts, "node %s: type: no machine type has the name '%s'", node->name, node->type);
+}
+
 /* ---- guarantees ---- */
 
 static int64_t capacity_of(const struct doubts *doubts, const char *resource)
@@ -233,6 +248,8 @@ size_t configure_doubts(const struct state *state, const struct config *config, 
     check_models(&doubts);
     for (uint32_t i = 0; i < config->pool_count; i++)
         check_pool(&doubts, &config->pools[i]);
+    for (uint32_t i = 0; i < config->node_count; i++)
+        check_node(&doubts, &config->nodes[i]);
     check_guarantees(&doubts);
     list_release(&doubts.models);
     return doubts.count;

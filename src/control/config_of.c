@@ -204,6 +204,8 @@ struct config *config_of_state(const struct state *state)
             CONFIG_NEW(config, config->device_types, config->device_type_count);
         *type = state->device_types.items[i];
     }
+    LIST_EACH (const struct node_settings, node, &state->node_settings)
+        *(struct node_settings *)CONFIG_NEW(config, config->nodes, config->node_count) = *node;
     config->settings = state->settings;
     config->has_predict = config->settings.predict != (config->settings.order == ORDER_DEFAULT);
     return config;

@@ -265,6 +265,8 @@ void configure_emit(const struct control *control, const struct config *config)
                       .node_types_count = config->node_type_count,
                       .device_types = config->device_types,
                       .device_types_count = config->device_type_count,
+                      .nodes = config->nodes,
+                      .nodes_count = config->node_count,
                       .timezone = config->timezone },
     };
     settings_to_event(&config->settings, &settings.settings);

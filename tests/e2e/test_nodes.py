@@ -294,3 +294,41 @@ def test_explanations_name_nodes(daemon):
     gang = submit(daemon, "sleep 1000", gpus="1", nodes=2)
     daemon.api.wait_state(gang, "running")
     assert "2 gpus of 2 nodes" in "\n".join(daemon.api.why(waiting)["lines"])
+
+
+def test_properties_of_nodes_take_effect_at_once(daemon):
+    api = daemon.api
+    waits = submit(daemon, "echo $NODE", gpus="1", preemptible=True, spot="only")
+    wait_until("it waits", lambda: api.why(waits)["kind"] == "spot")
+    config = {"nodes": {"n2": {"spot": True, "rack": "r7", "block": "b1", "type": "big", "price": 2.5,
+                               "labels": ["zone=a", "fast"]}},
+              "node_types": {"big": {"cpus": 8, "memory": "64G", "price": 9}}}
+    api.put("/v1/config", config)
+    assert api.wait_end(waits)["result"] == "ok" and api.output(waits) == "n2\n"
+    two = node(daemon, "n2")
+    assert {key: two[key] for key in ("spot", "rack", "block", "type", "price", "labels")} == {
+        "spot": True, "rack": "r7", "block": "b1", "type": "big", "price": 2.5, "labels": ["zone=a", "fast"]}
+    assert node(daemon, "n1")["labels"] == [] and not node(daemon, "n1")["spot"]
+    assert "big rack=r7 block=b1 zone=a fast" in tarn(daemon, "nodes").stdout
+    daemon.kill()
+    daemon.start()
+    assert node(daemon, "n2")["rack"] == "r7"
+    assert api.get("/v1/config")["nodes"] == config["nodes"]
+    take_away(daemon, "n2")
+    wait_until("the node is down", lambda: node(daemon, "n2")["state"] == "down")
+    bring_back(daemon, "n2")
+    wait_until("the node is up", lambda: node(daemon, "n2")["state"] == "up")
+    assert node(daemon, "n2")["spot"]
+    api.put("/v1/config", {})
+    two = node(daemon, "n2")
+    assert not two["spot"] and two["rack"] == "r1" and two["labels"] == []  # as the engine reports it
+    daemon.verify()
+
+
+def test_apply_doubts_nodes_that_are_not_there(daemon, tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text("nodes: {n9: {spot: true}, n1: {type: huge}}\n")
+    refused = tarn(daemon, "apply", "-f", str(path), "--dry-run")
+    said = refused.stdout + refused.stderr
+    assert "node n9: no node has this name" in said
+    assert "node n1: type: no machine type has the name 'huge'" in said

@@ -96,8 +96,27 @@ static bool has_any_order(const struct chaos *chaos)
     return chaos->kind == CHAOS_ANY_ORDER || chaos->kind == CHAOS_TIMES;
 }
 
+/* What an administrator says of some of the nodes, which may not be there. */
+static uint32_t random_nodes(struct chaos *chaos, struct node_settings *ret)
+{
+    struct random *random = &chaos->casting;
+    uint32_t count = is_any(chaos) ? random_below(random, COUNT_OF(node_names) + 1) : 0;
+
+    memset(ret, 0, COUNT_OF(node_names) * sizeof(*ret));
+    for (uint32_t i = 0; i < count; i++) {
+        snprintf(ret[i].name, sizeof(ret[i].name), "%s", node_names[i]);
+        snprintf(ret[i].rack, sizeof(ret[i].rack), "r%u", random_below(random, 3));
+        ret[i].is_spot = random_chance(random, 20);
+        ret[i].price_micro = random_below(random, 3);
+    }
+    return count;
+}
+
 static void change_settings(struct chaos *chaos)
 {
+    struct node_settings nodes[COUNT_OF(node_names)];
+    uint32_t node_count = random_nodes(chaos, nodes);
+
     lab_tell(
         chaos->lab,
         &(struct event){
@@ -108,7 +127,9 @@ static void change_settings(struct chaos *chaos)
                 .order = (uint8_t)(has_any_order(chaos) ? below(chaos, ORDER_COUNT) : ORDER_FIFO),
                 .predict = chaos->kind == CHAOS_ANY_ORDER ||
                            (chaos->kind == CHAOS_TIMES && chance(chaos, 30)),
-                .backfill_depth = below(chaos, 4) } });
+                .backfill_depth = below(chaos, 4),
+                .nodes = nodes,
+                .nodes_count = node_count } });
     chaos->world_changes++;
 }
 

@@ -362,7 +362,7 @@ static void do_node(struct run *run)
                                              : has(run, "down")  ? NODE_DOWN
                                                                  : NODE_UP,
                                     .reason = string_of(run, "reason"),
-                                    .spot = has(run, "spot") || (old && old->is_spot),
+                                    .spot = has(run, "spot") || (old && old->reported.is_spot),
                                     .type = type } });
 }
 
@@ -395,6 +395,34 @@ static void do_type(struct run *run)
                                               .node_types = types,
                                               .node_types_count = (uint32_t)count };
     tell(run, &event);
+}
+
+/* The settings as they are, with what is said of a node in place of what was. */
+static void do_properties(struct run *run)
+{
+    const struct state *state = run->lab->state;
+    struct event event = { .kind = EVENT_SETTINGS };
+    LIST(struct node_settings) nodes = { 0 };
+    struct node_settings node = { .is_spot = has(run, "spot"),
+                                  .price_micro = milli_of(run, "price", 0) * 1000 };
+
+    snprintf(node.name, sizeof(node.name), "%s", word(run, 1));
+    snprintf(node.labels, sizeof(node.labels), "%s", string_of(run, "labels"));
+    snprintf(node.rack, sizeof(node.rack), "%s", string_of(run, "rack"));
+    snprintf(node.block, sizeof(node.block), "%s", string_of(run, "block"));
+    snprintf(node.type, sizeof(node.type), "%s", string_of(run, "type"));
+    LIST_EACH (const struct node_settings, other, &state->node_settings) {
+        if (strcmp(other->name, node.name) != 0)
+            list_add(&nodes, *other);
+    }
+    list_add(&nodes, node);
+    settings_to_event(&state->settings, &event.settings);
+    event.settings.node_types = state->node_types.items;
+    event.settings.node_types_count = (uint32_t)state->node_types.count;
+    event.settings.nodes = nodes.items;
+    event.settings.nodes_count = (uint32_t)nodes.count;
+    tell(run, &event);
+    list_release(&nodes);
 }
 
 /* Its owner says that it goes; after in=T it does, unless the script has it stay. */
@@ -1049,11 +1077,14 @@ static void do_line(struct run *run)
         const char *name;
         void (*act)(struct run *run);
     } acts[] = {
-        { "node", do_node },     { "gpus", do_gpus },           { "pool", do_pool },
-        { "window", do_window }, { "tariff", do_tariff },       { "reservation", do_reservation },
-        { "queue", do_queue },   { "price", do_price },         { "array", do_array },
-        { "update", do_update }, { "settings", do_settings },   { "started", do_started },
-        { "ended", do_ended },   { "interrupt", do_interrupt }, { "type", do_type },
+        { "node", do_node },         { "gpus", do_gpus },
+        { "pool", do_pool },         { "window", do_window },
+        { "tariff", do_tariff },     { "reservation", do_reservation },
+        { "queue", do_queue },       { "price", do_price },
+        { "array", do_array },       { "update", do_update },
+        { "settings", do_settings }, { "started", do_started },
+        { "ended", do_ended },       { "interrupt", do_interrupt },
+        { "type", do_type },         { "properties", do_properties },
     };
     static const struct {
         const char *name;

@@ -191,6 +191,36 @@ static void differences_are_told_a_line_each(void **state)
                         "setting backfill   0 -> 1\n");
 }
 
+static void nodes_have_properties(void **state)
+{
+    static const char yaml[] =
+        "nodes:\n"
+        "  n1: {labels: [zone=a, fast], rack: r7, block: b1, type: big, price: 2.5, spot: true}\n"
+        "  n2: {labels: slow}\n";
+    AUTO_RELEASE(text) struct text lines = { 0 };
+    (void)state;
+    AUTO(config) struct config *config = parsed(yaml);
+    AUTO(config) struct config *other = parsed("nodes: {n1: {rack: r8}, n3: {spot: true}}");
+    AUTO(config) struct config *again = NULL;
+    struct error err;
+
+    assert_int_equal(config->node_count, 2);
+    assert_string_equal(config->nodes[0].labels, "zone=a,fast");
+    assert_string_equal(config->nodes[0].rack, "r7");
+    assert_int_equal(config->nodes[0].price_micro, 2500000);
+    assert_true(config->nodes[0].is_spot && !config->nodes[1].is_spot);
+    assert_string_equal(config->nodes[1].labels, "slow");
+    AUTO(json) json_t *document = config_to_json(config);
+    assert_int_equal(config_parse(document, NULL, NULL, &again, &err), 0);
+    assert_int_equal(config_diff(config, again, &lines), 0);
+    assert_int_equal(config_diff(config, other, &lines), 3);
+    assert_string_equal(text_string(&lines),
+                        "node n1  labels zone=a,fast -> none, rack r7 -> r8, block b1 -> none, "
+                        "type big -> none, price 2.5 -> none, spot true -> none\n"
+                        "node n3  new, labels none, spot true\n"
+                        "node n2  removed\n");
+}
+
 /* A member as its record has it, other than by default. */
 static void put_field(struct watch_rules *rules, const struct field *field, char last)
 {
@@ -383,11 +413,21 @@ static void a_bad_configuration_is_refused_with_line_and_words(void **state)
         { "pools:\n  p: {gpus: -1}\n", "t.yaml:2: pool p: gpus: -1, expected 0 to 1000000" },
         { "pools:\n  p: {gpus: 0.5}\n", "t.yaml:2: pool p: gpus: expected a whole number, not one "
                                         "with decimals" },
+        { "nodes:\n  n: {labels: [rack=a]}\n",
+          "t.yaml:2: node n: labels: 'rack=a': expected names, or names with values, like "
+          "[zone=a, fast]; node, rack, block, type, spot, model and kind are labels already" },
+        { "nodes:\n  n: {labels: ['zone=']}\n",
+          "t.yaml:2: node n: labels: 'zone=': expected names, or names with values, like "
+          "[zone=a, fast]; node, rack, block, type, spot, model and kind are labels already" },
+        { "nodes:\n  n: {price: -1}\n",
+          "t.yaml:2: node n: price: expected what it costs for an hour, 0 to 1000000" },
+        { "nodes:\n  n: {spt: true}\n",
+          "t.yaml:2: node n: unknown key 'spt'; did you mean 'spot'?" },
         { "pools:\n  p: {labels: [a, 7]}\n",
           "t.yaml:2: pool p: labels: expected a name or a list of names, like [edge, low-power]" },
         { "devices:\n  d: {model: m, labels: 'a,b'}\n",
-          "t.yaml:2: device d: labels: expected a name or a list of names, like [edge, "
-          "low-power]" },
+          "t.yaml:2: device d: labels: 'a,b': expected names, or names with values, like [edge, "
+          "low-power]; node, rack, block, type, spot, model and kind are labels already" },
         { "pools:\n  p: {devices: []}\n", "t.yaml:2: pool p: devices: expected a list of "
                                           "numbers of devices" },
         { "pools:\n  p: {mig: maybe}\n",
@@ -583,6 +623,7 @@ int main(void)
         cmocka_unit_test(what_is_shown_reads_back_the_same),
         cmocka_unit_test(a_user_may_be_called_as_a_resource),
         cmocka_unit_test(differences_are_told_a_line_each),
+        cmocka_unit_test(nodes_have_properties),
         cmocka_unit_test(each_rule_of_watching_is_a_difference_alone),
         cmocka_unit_test(amounts_of_a_queue_are_read_and_written_back),
         cmocka_unit_test(lists_and_bounds_of_a_queue_are_read_and_written_back),

@@ -201,6 +201,28 @@ static void cell_fate(struct table *table, const json_t *node, const char *key)
                          field_text(node, key));
 }
 
+/* "h100x8 rack=r7 zone=a" */
+static void cell_labels(struct table *table, const json_t *node, const char *key)
+{
+    static const char *const places[] = { "rack", "block" };
+    AUTO_RELEASE(text) struct text words = { 0 };
+    const json_t *labels = json_object_get(node, key);
+
+    text_add(&words, field_text(node, "type"));
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        const char *name = field_text(node, places[i]);
+        if (name[0])
+            text_printf(&words, "%s%s=%s", words.length > 0 ? " " : "", places[i], name);
+    }
+    for (size_t i = 0; i < json_array_size(labels); i++)
+        text_printf(&words, "%s%s", words.length > 0 ? " " : "",
+                    json_string_value(json_array_get(labels, i)));
+    if (words.length > 0)
+        table_add_text(table, words.bytes);
+    else
+        table_add_absent(table);
+}
+
 int run_nodes(const struct options *options)
 {
     static const struct list_column columns[] = {
@@ -209,6 +231,7 @@ int run_nodes(const struct options *options)
         { "GPUS", TABLE_LEFT, 0, cell_gpus, "gpus" },
         { "CPUS", TABLE_LEFT, 0, cell_cpus, "cpus" },
         { "MEMORY", TABLE_LEFT, 0, cell_memory, "memory" },
+        { "LABELS", TABLE_LEFT, 8, cell_labels, "labels" },
         { "REASON", TABLE_LEFT, 8, cell_fate, "reason" },
     };
     static const struct list_view view = { "/v1/nodes", "nodes", "name",

@@ -13,8 +13,33 @@ void device_settle(struct device *device)
         device->is_synthetic && device->product && string_starts(device->product, "Recorded ");
 }
 
+static void set_either(char **at, const char *said, const char *reported)
+{
+    const char *text = said && said[0] ? said : reported ? reported : "";
+
+    free(*at);
+    *at = mem_string(text);
+}
+
+void node_settle(struct node *node, const struct node_settings *settings)
+{
+    const struct node_report *reported = &node->reported;
+    bool has_price = settings && settings->price_micro > 0;
+
+    set_either(&node->rack, settings ? settings->rack : NULL, reported->rack);
+    set_either(&node->block, settings ? settings->block : NULL, reported->block);
+    set_either(&node->type, settings ? settings->type : NULL, reported->type);
+    set_either(&node->labels, settings ? settings->labels : NULL, NULL);
+    node->price_micro = has_price ? settings->price_micro : reported->price_micro;
+    node->is_spot = reported->is_spot || (settings && settings->is_spot);
+}
+
 void node_release(struct node *node)
 {
+    free(node->reported.rack);
+    free(node->reported.block);
+    free(node->reported.type);
+    free(node->labels);
     free(node->name);
     free(node->reason);
     free(node->rack);

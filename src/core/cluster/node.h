@@ -17,15 +17,37 @@
 #include "core/job/lease.h"
 #include "core/job/request.h"
 
+enum { NODE_LABELS_SIZE = 1024, NODE_SETTINGS_MAX = 20000 };
+
+typedef char node_labels[NODE_LABELS_SIZE], place_name[REQUEST_NAME_SIZE];
+
+/* What an administrator says of a node, which may not be there yet. Members and what they mean:
+ * config.def. 0 and "": not said. */
+struct node_settings {
+    char name[REQUEST_NAME_SIZE];
+#define NODE(tag, form, type, member, ...) type member;
+#include "core/config.def"
+};
+
+/* What its engine or its provider says; "" and 0: not known. */
+struct node_report {
+    char *rack, *block, *type;
+    int64_t price_micro;
+    bool is_spot;
+};
+
 enum node_state { NODE_UP, NODE_DRAINED, NODE_DOWN };
 
 struct node {
     char *name;
-    char *reason;       /* why it is not up, or NULL; fit for people and for JSON */
-    char *rack, *block; /* where it stands; "": not known */
+    char *reason; /* why it is not up, or NULL; fit for people and for JSON */
+    struct node_report reported;
+    char *rack, *block; /* where it stands; "": not known. As reported, or as settings say; so are
+                           type, price and spot */
     int64_t cpu_milli;
     int64_t memory_mib;
     char *type;          /* what it is rented as; "": not known */
+    char *labels;        /* of settings, with commas between; "": none */
     int64_t price_micro; /* for an hour; 0: not known */
     usec_t used_at;      /* when a job last gave something of it back, or it came */
     usec_t going_at;     /* the provider takes it away then; 0: not announced */
@@ -88,6 +110,10 @@ static inline bool node_is_usable(const struct node *node)
 
 /* What journals and snapshots from before a field say in words: is_gone, is_recorded. */
 void device_settle(struct device *device);
+
+/* Make rack, block, type, price, spot and labels of what is reported and, unless NULL, of settings.
+ */
+void node_settle(struct node *node, const struct node_settings *settings);
 
 void node_release(struct node *node);
 void device_release(struct device *device);

@@ -166,6 +166,16 @@ static const struct field device_type_fields[] = {
 const struct record_type device_type_record =
     RECORD_TYPE("device_type", struct device_type, device_type_fields);
 
+static const struct field node_settings_fields[] = {
+    RECORD_CHARS(struct node_settings, 1, name, ""),
+#define NODE(tag, form, type, member, key, kind, flags, least, most, fallback, words, unit,        \
+             example, sentence)                                                                    \
+    RECORD_##form(struct node_settings, tag, member, sentence),
+#include "core/config.def"
+};
+const struct record_type node_settings_record =
+    RECORD_TYPE("node_settings", struct node_settings, node_settings_fields);
+
 #define EVENT(number, ID, name, subject, meaning) static const struct field name##_fields[] = {
 #define OPTION(event, tag, member_, name_, meaning, plus, missing)                                 \
     RECORD_OPTION(struct event_##event, tag, member_, #name_, meaning, plus, missing),

@@ -108,6 +108,7 @@ static void put_load(struct text *out, const struct state *state, struct text *s
     put(out, MTBF, &mtbf, scratch);
     PUT_ALL(out, NODE_TYPE, state->node_types, scratch);
     PUT_ALL(out, DEVICE_TYPE, state->device_types, scratch);
+    PUT_ALL(out, NODE_SETTINGS, state->node_settings, scratch);
     for (uint32_t i = 0; i < PRESSURE_LEVELS; i++) {
         if (pressure->arrived[i] > 0)
             put(out, ARRIVED, &(struct saved_arrived){ i, pressure->arrived[i] }, scratch);

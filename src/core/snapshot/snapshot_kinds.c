@@ -35,12 +35,18 @@ static const struct field world_fields[] = {
 };
 
 static const struct field node_fields[] = {
-    RECORD_TEXT(struct node, 1, name, ""),      RECORD_INT(struct node, 2, cpu_milli, ""),
-    RECORD_INT(struct node, 3, memory_mib, ""), RECORD_UINT(struct node, 4, state, ""),
-    RECORD_TEXT(struct node, 5, reason, ""),    RECORD_TEXT(struct node, 6, rack, ""),
-    RECORD_TEXT(struct node, 7, block, ""),     RECORD_UINT(struct node, 20, is_spot, ""),
-    RECORD_TEXT(struct node, 21, type, ""),     RECORD_INT(struct node, 22, price_micro, ""),
-    RECORD_INT(struct node, 23, going_at, ""),  RECORD_INT(struct node, 24, used_at, ""),
+    RECORD_TEXT(struct node, 1, name, ""),
+    RECORD_INT(struct node, 2, cpu_milli, ""),
+    RECORD_INT(struct node, 3, memory_mib, ""),
+    RECORD_UINT(struct node, 4, state, ""),
+    RECORD_TEXT(struct node, 5, reason, ""),
+    RECORD_TEXT(struct node, 6, reported.rack, ""),
+    RECORD_TEXT(struct node, 7, reported.block, ""),
+    RECORD_UINT(struct node, 20, reported.is_spot, ""),
+    RECORD_TEXT(struct node, 21, reported.type, ""),
+    RECORD_INT(struct node, 22, reported.price_micro, ""),
+    RECORD_INT(struct node, 23, going_at, ""),
+    RECORD_INT(struct node, 24, used_at, ""),
 };
 
 static const struct field device_fields[] = {
@@ -431,5 +437,7 @@ const struct record_type *snapshot_type(unsigned kind)
 {
     if (kind == NODE_TYPE || kind == DEVICE_TYPE)
         return kind == NODE_TYPE ? &node_type_record : &device_type_record;
+    if (kind == NODE_SETTINGS)
+        return &node_settings_record;
     return kind > 0 && kind < KIND_COUNT && types[kind].name ? &types[kind] : NULL;
 }

@@ -63,8 +63,8 @@ static bool is_amount(int64_t amount)
 
 static int load_node(struct state *state, const struct node *saved, struct error *err)
 {
-    if (!is_amount(saved->cpu_milli) || !is_amount(saved->memory_mib) || saved->price_micro < 0 ||
-        saved->going_at < 0)
+    if (!is_amount(saved->cpu_milli) || !is_amount(saved->memory_mib) ||
+        saved->reported.price_micro < 0 || saved->going_at < 0)
         return error_set(err, -EBADMSG, "snapshot: machine %s makes no sense", saved->name);
 
     struct node node = *saved;
@@ -521,6 +521,15 @@ static int load_device_type(struct state *state, const struct device_type *saved
     return 0;
 }
 
+static int load_node_settings(struct state *state, const struct node_settings *saved,
+                              struct error *err)
+{
+    (void)err;
+    if (state->node_settings.count < NODE_SETTINGS_MAX)
+        list_add(&state->node_settings, *saved);
+    return 0;
+}
+
 union saved {
 #define KIND(ID, number, name, owner) owner name;
 #include "core/snapshot/snapshot_kinds.def"
@@ -584,6 +593,7 @@ int snapshot_load(const void *bytes, size_t length, struct state **ret, struct e
     arena_release(&arena);
     if (code < 0)
         return code;
+    state_settle_nodes(state);
     state_measure(state);
     state_recount(state);
     state_set_times(state);

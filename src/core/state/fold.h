@@ -46,6 +46,8 @@ void job_clear_end(struct job *job); /* forget how the attempt before ended */
 
 /* ---- state_measure.c ---- */
 
+/* Properties of nodes, of what is reported and what settings say of them. */
+void state_settle_nodes(struct state *state);
 void state_measure(struct state *state); /* recompute capacity and the devices of static pools */
 /* Around a change of a device: capacity without it, then with what it is now. */
 void state_remove_device(struct state *state, uint32_t number);

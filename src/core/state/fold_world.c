@@ -38,18 +38,19 @@ static int fold_node(struct state *state, const struct event_node *event)
     node->memory_mib = event->memory_mib;
     node->state = event->state;
     string_put(&node->reason, string_or_null(event->reason));
-    string_set(&node->rack, event->rack);
-    string_set(&node->block, event->block);
-    string_set(&node->type, event->type);
-    node->price_micro = event->price_micro > 0 ? event->price_micro : 0;
+    string_set(&node->reported.rack, event->rack);
+    string_set(&node->reported.block, event->block);
+    string_set(&node->reported.type, event->type);
+    node->reported.price_micro = event->price_micro > 0 ? event->price_micro : 0;
+    node->reported.is_spot = event->spot;
     node->going_at = event->going_at > 0 ? event->going_at : 0;
-    node->is_spot = event->spot;
+    node_settle(node, state_node_settings(state, node->name));
     node->used_at = is_new ? state->now : node->used_at;
     if (is_new && node_is_usable(node)) { /* nothing stands on it yet */
         state->capacity.cpu_milli += event->cpu_milli;
         state->capacity.memory_mib += event->memory_mib;
         mtbf_advance(&state->mtbf, state->now);
-        state->mtbf.up[event->spot ? MTBF_SPOT : MTBF_OWN]++;
+        state->mtbf.up[node->is_spot ? MTBF_SPOT : MTBF_OWN]++;
     } else
         state_measure(state);
     return 0;
@@ -313,6 +314,20 @@ static int fold_pool_remove(struct state *state, const struct event_pool_remove 
     return 0;
 }
 
+/* Of nodes that are there, and of those that come later. */
+static void set_nodes(struct state *state, const struct event_settings *event)
+{
+    bool is_any = state->node_settings.count > 0 || event->nodes_count > 0;
+
+    state->node_settings.count = 0;
+    for (uint32_t i = 0; i < event->nodes_count && i < NODE_SETTINGS_MAX; i++)
+        list_add(&state->node_settings, event->nodes[i]);
+    if (!is_any)
+        return;
+    state_settle_nodes(state);
+    state_measure(state);
+}
+
 static void fold_settings(struct state *state, const struct event_settings *event)
 {
     for (size_t i = 0; i < state->queues.count; i++)
@@ -325,6 +340,7 @@ static void fold_settings(struct state *state, const struct event_settings *even
     state->device_types.count = 0;
     for (uint32_t i = 0; i < event->device_types_count; i++)
         state_add_device_type(state, &event->device_types[i]);
+    set_nodes(state, event);
 }
 
 static int fold_drain(struct state *state, const struct event_drain *event, struct error *err)

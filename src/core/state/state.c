@@ -80,6 +80,7 @@ void state_destroy(struct state *state)
     list_release(&state->unfinished);
     list_release(&state->node_types);
     list_release(&state->device_types);
+    list_release(&state->node_settings);
     map_release(&state->node_names);
     map_release(&state->device_names);
     resources_release(&state->resources);
@@ -112,6 +113,26 @@ void state_add_device_type(struct state *state, const struct device_type *type)
         list_add(&state->device_types, *type);
 }
 
+const struct node_settings *state_node_settings(const struct state *state, const char *name)
+{
+    LIST_EACH (const struct node_settings, settings, &state->node_settings) {
+        if (strcmp(settings->name, name) == 0)
+            return settings;
+    }
+    return NULL;
+}
+
+void state_settle_nodes(struct state *state)
+{
+    LIST_EACH (struct node, node, &state->nodes)
+        node_settle(node, NULL);
+    LIST_EACH (const struct node_settings, settings, &state->node_settings) {
+        int64_t found = state_find_node(state, settings->name);
+        if (found >= 0)
+            node_settle(&state->nodes.items[found], settings);
+    }
+}
+
 const struct device_type *state_device_type(const struct state *state, const char *uuid,
                                             uint32_t *ret_number)
 {
@@ -130,11 +151,11 @@ void state_describe_node(const struct node *node, struct event_node *ret)
         .memory_mib = node->memory_mib,
         .state = node->state,
         .reason = node->reason,
-        .rack = node->rack,
-        .block = node->block,
-        .spot = node->is_spot,
-        .type = node->type,
-        .price_micro = node->price_micro,
+        .rack = node->reported.rack,
+        .block = node->reported.block,
+        .spot = node->reported.is_spot,
+        .type = node->reported.type,
+        .price_micro = node->reported.price_micro,
         .going_at = node->going_at,
     };
 }

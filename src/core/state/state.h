@@ -60,6 +60,7 @@ struct state {
     resource_list resources;
     LIST(struct node_type) node_types;
     LIST(struct device_type) device_types; /* that an administrator describes */
+    LIST(struct node_settings) node_settings;
     struct agenda agenda;
     struct holdings holdings;
     LIST(char *) users;
@@ -131,6 +132,9 @@ int64_t state_price(const struct state *state, const struct device *device);
 void state_add_node_type(struct state *state, const struct node_type *type);
 void state_add_device_type(struct state *state, const struct device_type *type);
 /* Of which described type a device is; NULL: a driver's. */
+/* What an administrator says of the node of this name; NULL: nothing. */
+const struct node_settings *state_node_settings(const struct state *state, const char *name);
+
 const struct device_type *state_device_type(const struct state *state, const char *uuid,
                                             uint32_t *ret_number);
 

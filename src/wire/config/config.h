@@ -54,12 +54,13 @@ struct config {
     struct event_queue *queues; /* a parent before its children */
     struct node_type *node_types;
     struct device_type *device_types;
+    struct node_settings *nodes;
     struct event_price *prices;
     struct config_window *windows;
     struct event_tariff *tariffs;
     struct event_reservation *reservations;
     uint32_t pool_count, queue_count, node_type_count, device_type_count, price_count;
-    uint32_t window_count, tariff_count, reservation_count;
+    uint32_t window_count, tariff_count, reservation_count, node_count;
     const char *timezone; /* "": the machine's */
     struct settings settings;
     bool has_predict; /* predict was given; else it follows from the order */

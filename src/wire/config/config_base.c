@@ -65,6 +65,7 @@ const struct config_section *section_of(enum setting_kind kind)
         SECTION("window", KEYS_TOP, struct config, windows, window_count, CONFIG_WINDOWS_MAX),
         SECTION("window", KEYS_WINDOWED, struct event_pool, during, during_count, UINT32_MAX),
         SECTION(NULL, KEYS_CELL, struct event_queue, cells, cells_count, QUEUE_CELLS_MAX),
+        SECTION("node", KEYS_NODE, struct config, nodes, node_count, NODE_SETTINGS_MAX),
     };
 
     return &sections[kind - SETTING_POOLS];
@@ -84,7 +85,8 @@ const char *section_name(const struct config_section *section, const void *item)
 {
     const char *name = item;
 
-    if (section->table != KEYS_NODE_TYPE && section->table != KEYS_DEVICE_TYPE)
+    if (section->table != KEYS_NODE_TYPE && section->table != KEYS_DEVICE_TYPE &&
+        section->table != KEYS_NODE)
         memcpy(&name, item, sizeof(name));
     return name;
 }

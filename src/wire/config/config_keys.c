@@ -29,6 +29,9 @@
 #define DEVICE_TYPE(tag, form, type, member, key, kind, flags, ...)                                \
     ROW(KEYS_DEVICE_TYPE, struct device_type, member, "", key, key, kind,                          \
         (flags) | IN_PLACE_##form, __VA_ARGS__),
+#define NODE(tag, form, type, member, key, kind, flags, ...)                                       \
+    ROW(KEYS_NODE, struct node_settings, member, "", key, key, kind, (flags) | IN_PLACE_##form,    \
+        __VA_ARGS__),
 #define KEY(table, member, key, ...)                                                               \
     ROW(KEYS_##table, struct OF_##table, member, "", key, key, __VA_ARGS__),
 #define OF_POOL        event_pool

@@ -44,6 +44,7 @@ enum setting_table {
     KEYS_SILENCE,
     KEYS_NODE_TYPE,
     KEYS_DEVICE_TYPE,
+    KEYS_NODE,
 };
 
 struct setting {

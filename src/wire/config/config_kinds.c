@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "core/cluster/label.h"
 #include "core/health/alert.h"
 #include "time/begin.h"
 #include "time/civil.h"
@@ -306,7 +307,17 @@ static int read_names(const struct setting_place *place)
     return code;
 }
 
-/* One or a list; labels are names, words just have no comma and no blank. */
+/* A name, or a name and a value. Those of core/cluster/label.h are of every node and device. */
+static bool is_label(const char *word)
+{
+    size_t length = strcspn(word, "=");
+    AUTO_FREE char *key = mem_string_of(word, length);
+
+    return name_is_valid(key) && !label_is_builtin(key) &&
+           (!word[length] || name_is_valid(word + length + 1));
+}
+
+/* One or a list; words just have no comma and no blank. */
 static int read_words(const struct setting_place *place)
 {
     const json_t *value = place->value;
@@ -317,8 +328,13 @@ static int read_words(const struct setting_place *place)
         const json_t *item = json_is_array(value) ? json_array_get(value, i) : value;
         const char *word = json_string_value(item);
         bool is_good =
-            word && (place->row->kind == SETTING_LABELS ? name_is_valid(word)
+            word && (place->row->kind == SETTING_LABELS ? is_label(word)
                                                         : word[0] && !strpbrk(word, ", \t\n"));
+        if (!is_good && word && place->row->kind == SETTING_LABELS)
+            return place_fail(place, -EINVAL,
+                              "'%.60s': expected names, or names with values, like %s; node, rack, "
+                              "block, type, spot, model and kind are labels already",
+                              word, place->row->example);
         if (!is_good)
             return place_fail(place, -EINVAL, "expected a name or a list of names, like %s",
                               place->row->example);

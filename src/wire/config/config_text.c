@@ -101,13 +101,15 @@ static void compare_items(const struct config *from, const struct config *to,
     union {
         struct event_queue queue;
         struct event_pool pool;
+        struct node_settings node;
     } usual; /* what a new one is compared with */
     struct changes parts = { .arena = changes->arena };
     struct properties before = { .arena = changes->arena }, after = before;
     AUTO_RELEASE(text) struct text was = { 0 }, is = { 0 };
     struct text words = { 0 };
 
-    if (section->table == KEYS_QUEUE || section->table == KEYS_POOL) {
+    if (section->table == KEYS_QUEUE || section->table == KEYS_POOL ||
+        section->table == KEYS_NODE) {
         memset(&usual, 0, sizeof(usual));
         keys_clear(section->table, &usual);
         keys_tell(from, section->table, old ? old : &usual, &before);
@@ -155,7 +157,7 @@ static void diff_section(const struct config *from, const struct config *to, enu
         if (!is_gone)
             compare_items(from, to, section, other, item, changes);
         else if (!other)
-            text_add(&words, name == item ? "gone" : "removed"); /* machines and devices */
+            text_add(&words, name == item && section->table != KEYS_NODE ? "gone" : "removed");
         add_change(changes, section->kind, name, &words);
     }
 }
@@ -201,7 +203,7 @@ static void diff_settings(const struct config *from, const struct config *to,
 size_t config_diff(const struct config *from, const struct config *to, struct text *text)
 {
     /* Kinds from SETTING_POOLS on; in capitals: what is gone. */
-    static const char order[] = "bBaACcDdgefGEF";
+    static const char order[] = "bBaACcDdjJgefGEF";
     struct arena arena = { 0 };
     struct changes changes = { .arena = &arena };
     int width = 0;
