@@ -118,7 +118,7 @@ static int check_enter(const struct call *call, const struct job *job, uint64_t 
                        struct error *err)
 {
     if (!identity_may(call->request->who, job->uid))
-        return error_set(err, REFUSED_FORBIDDEN, "job %" PRIu64 ": belongs to somebody else",
+        return error_set(err, REFUSED_FORBIDDEN, "job %" PRIu64 ": belongs to another user",
                          job->id);
     if (!call->api->ports.attempts.enter)
         return error_set(err, REFUSED_NEVER, "exec: this engine cannot run a command inside a job");

@@ -76,6 +76,9 @@ struct api_study {
     uint32_t shown;
     /* What if: change the state of a copy of the daemon. NULL: a rehearsal */
     int (*change)(struct api_study *study, const struct control *copy, struct error *err);
+    /* What if: the answer, from the changed copy with a forecast of its own; new. NULL: what
+     * changes for all jobs */
+    json_t *(*answer)(struct api_study *study);
     /* Rehearsal: the last days, under the current configuration and a new one. */
     usec_t last;
     json_t *old_config, *new_config; /* the asker's */

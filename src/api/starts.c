@@ -3,11 +3,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "api/deferred.h"
 #include "api/estimates.h"
 #include "api/routes.h"
 #include "api/view/view.h"
 #include "control/lookup.h"
 #include "control/queue_policy.h"
+#include "control/submit.h"
 #include "sched/explain/advice.h"
 #include "sched/explain/model_offers.h"
 #include "wire/job/submission.h"
@@ -135,30 +137,77 @@ static int settle_like(struct call *call, struct submission *submission, struct 
     return 0;
 }
 
-json_t *handle_when_like(struct call *call)
+/* ---- of one that is not submitted: in a copy, it is ---- */
+
+struct like {
+    struct asked asked;
+    json_t *body;
+    uint64_t id; /* of a job or a group, in the copy */
+};
+
+static int submit_like(struct api_study *study, const struct control *copy, struct error *err)
 {
-    const struct api *api = call->api;
-    AUTO(submission) struct submission *submission = NULL;
+    struct like *like = CONTAINER_OF(study, struct like, asked.study);
+    struct submit submit = { 0 };
+
+    int code = submit_read(&submit, study->who, json_incref(like->body), err);
+    if (code == 0 && !submit_is_one_job(&submit))
+        code = error_set(err, REFUSED_BAD,
+                         "body: expected one job, no list, array, pipeline or schedule");
+    if (code == 0)
+        code = submit_run(copy, &submit, err);
+    if (code == 0)
+        like->id = submit.ids[0];
+    submit_release(&submit);
+    return code;
+}
+
+static json_t *answer_like(struct api_study *study)
+{
+    const struct like *like = CONTAINER_OF(study, struct like, asked.study);
+    const struct api *api = like->asked.api;
+    const struct job *job = state_job(api_state(api), like->id);
     AUTO_RELEASE(text) struct text text = { 0 };
     struct start_estimate start;
-    struct job like;
+    struct end_estimate end;
+
+    bool waits = job && api_start(api, job, &start);
+    bool is_now = waits && start.median <= api_now(api);
+    text_add(&text, "a job like this would ");
+    if (is_now)
+        text_add(&text, "start now");
+    else if (waits) {
+        text_add(&text, "start ");
+        say_start(api, &start, &text);
+    } else
+        text_add(&text, "not start as things are: it would be held, or wait for something without "
+                        "an end");
+    bool has_end = waits && api_end(api, like->id, &end) && end.median != USEC_NEVER;
+    if (has_end) {
+        text_add(&text, is_now ? " and end " : "; it would end ");
+        say_end(api, &end, &text);
+    }
+    return json_pack("{s:b, s:b, s:o, s:o, s:s, s:[]}", "waits", !is_now, "now", is_now, "start",
+                     waits ? view_start(api, &start) : json_null(), "end",
+                     has_end ? view_end(api, &end) : json_null(), "text", text.bytes, "sooner");
+}
+
+static void release_like(struct asked *asked)
+{
+    json_decref(CONTAINER_OF(asked, struct like, asked)->body);
+}
+
+json_t *handle_when_like(struct call *call)
+{
+    struct like *like = asked_create(call, sizeof(*like), release_like);
 
     int code = read_body(call);
-    if (code == 0)
-        code = submission_parse(call->body, NULL, NULL, &submission, &call->err);
-    if (code == 0)
-        code = settle_like(call, submission, &like, &call->err);
-    if (code < 0)
-        return refuse(call, code);
-    bool is_now = sched_estimate_like(api_brain(api), api->inquiry, &like,
-                                      &submission->stages[0].jobs[0].request, &start);
-    text_add(&text, "a job like this would start ");
-    if (is_now)
-        text_add(&text, "now");
-    else
-        say_start(api, &start, &text);
-    return json_pack("{s:b, s:b, s:o, s:s, s:[]}", "waits", !is_now, "now", is_now, "start",
-                     view_start(api, &start), "text", text.bytes, "sooner");
+    if (code == 0) {
+        like->body = json_incref(call->body);
+        like->asked.study.change = submit_like;
+        like->asked.study.answer = answer_like;
+    }
+    return asked_begin(call, &like->asked, code);
 }
 
 /* A preview of the choice of a model for one job; roles choose for themselves. */

@@ -395,14 +395,15 @@ static int open_door(struct daemon *daemon, struct error *err)
     int code = http_listen(options->socket, options->for_all_users ? 0666 : 0600, &fd, err);
     if (code < 0)
         return code;
+    AUTO_FREE char *estimates = mem_printf("%s/estimates.db", options->state_dir);
+    daemon->forecaster = forecaster_create(&daemon->loop, daemon->hub, estimates);
     daemon->studies = studies_create(&(struct studies_options){ .loop = &daemon->loop,
                                                                 .hub = daemon->hub,
+                                                                .forecaster = daemon->forecaster,
                                                                 .state_dir = options->state_dir,
                                                                 .limit = options->study_limit,
                                                                 .grace = options->grace,
                                                                 .owner = geteuid() });
-    AUTO_FREE char *estimates = mem_printf("%s/estimates.db", options->state_dir);
-    daemon->forecaster = forecaster_create(&daemon->loop, daemon->hub, estimates);
     fill_ports(daemon);
     daemon->api = api_create(&daemon->ports, &daemon->loop);
     struct http_options http = {

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "forecast/run_time.h"
+
 enum {
     INSTANTS_BETWEEN_LOOKS = 64, /* at the processor's clock */
     PLANS_AT_ONCE_MAX = 100000,  /* more at one instant: the brain never has enough */
@@ -35,18 +37,11 @@ static usec_t started_at(const struct job *job)
 static usec_t expected_work(const struct state *state, const struct job *job, usec_t ran)
 {
     usec_t limit = usec_after(job->run->attained, job->max_duration);
-    struct history_job described;
-    struct history_guess guess;
 
-    if (job->estimate > ran)
-        return least(job->estimate, limit);
-    if (!state->settings.predict)
+    if (job->estimate <= ran && !state->settings.predict)
         return limit;
-    state_describe(state, job, &described);
-    history_guess(&state->history, &described, &guess);
-    if (!guess.is_known)
-        return limit;
-    return least(history_quantile(&state->history, &described, ran, 50), limit);
+    usec_t usual = run_time_median(state, job, ran);
+    return usual < limit ? usual : limit;
 }
 
 /* Those of one bucket are alike, and a hundred thousand may be in one. */

@@ -4,10 +4,10 @@
 
 /* forward - simulates a state in virtual time, with the brain that decides live
  *
- * Running jobs end at their expected end. Waiting jobs run for their estimate, else the median of
- * their history, else their limit, as in `tarn when`; `fate_of` overrides this. All jobs succeed
- * unless `fate_of` differs. A granted job starts at once, a stopped one ends at once; a preempted
- * job keeps its work and pays its restart cost at its next start. Only the jobs of `come` arrive.
+ * Jobs run for their usual time, the median of the draws of `tarn when` (run_time.h), without
+ * predictions for their limit; `fate_of` overrides this. All jobs succeed unless `fate_of` differs.
+ * A granted job starts at once, a stopped one ends at once; a preempted job keeps its work and pays
+ * its restart cost at its next start. Only the jobs of `come` arrive.
  *
  * The run ends when no job waits and none will arrive, when nothing happens any more, or when its
  * limit of processor time is used up: `horizon` is the virtual time that it reached.

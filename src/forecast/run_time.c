@@ -60,27 +60,48 @@ static usec_t of_estimate(const struct job *job, usec_t ran, usec_t limit, uint3
     return bounded(work, ran, limit);
 }
 
-usec_t run_time_draw(const struct state *state, const struct job *job, usec_t ran, uint32_t sample)
+/* Quantiles, in percent, of one sample. */
+struct point {
+    uint32_t own, common;
+    uint32_t like; /* below it is the share of the draws that come from comparable runs */
+};
+
+static usec_t at_point(const struct state *state, const struct job *job, usec_t ran,
+                       const struct point *point)
 {
     usec_t limit = usec_after(job->run->attained, job->max_duration);
-    uint32_t own = spread(mix(job->id), sample), common = spread(UINT64_C(1) << 63, sample);
     struct history_job described;
     struct history_guess guess;
 
     if (job->estimate > ran)
-        return of_estimate(job, ran, limit, own);
+        return of_estimate(job, ran, limit, point->own);
     state_describe(state, job, &described);
     history_guess(&state->history, &described, &guess);
     uint32_t comparable = history_comparable(&state->history, &described);
-    /* Independent of the quantile itself. */
-    bool is_like = spread(mix(job->id + 1), sample) * HISTORY_FEW < comparable * 100;
+    bool is_like = point->like * HISTORY_FEW < comparable * 100;
     if (guess.is_known && is_like)
-        return bounded(history_quantile(&state->history, &described, ran, own), ran, limit);
+        return bounded(history_quantile(&state->history, &described, ran, point->own), ran, limit);
     if (limit != USEC_NEVER)
-        return of_limit(limit, ran, common);
+        return of_limit(limit, ran, point->common);
     if (!guess.is_known)
         return USEC_NEVER;
-    usec_t usual = history_quantile(&state->history, &described, ran, common);
-    int32_t wider = (int32_t)common * 2 * WIDER * LOG2_ONE / 100 - WIDER * LOG2_ONE;
+    usec_t usual = history_quantile(&state->history, &described, ran, point->common);
+    int32_t wider = (int32_t)point->common * 2 * WIDER * LOG2_ONE / 100 - WIDER * LOG2_ONE;
     return usual == USEC_NEVER ? usual : bounded(scaled(usual, wider), ran, limit);
+}
+
+usec_t run_time_draw(const struct state *state, const struct job *job, usec_t ran, uint32_t sample)
+{
+    struct point point = { .own = spread(mix(job->id), sample),
+                           .common = spread(UINT64_C(1) << 63, sample),
+                           .like = spread(mix(job->id + 1), sample) };
+
+    return at_point(state, job, ran, &point);
+}
+
+usec_t run_time_median(const struct state *state, const struct job *job, usec_t ran)
+{
+    static const struct point middle = { 50, 50, 50 };
+
+    return at_point(state, job, ran, &middle);
 }

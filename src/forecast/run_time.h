@@ -24,5 +24,7 @@ enum { PRIOR_OCTAVES = 6 };
 /* Work in all, of a job that has run for `ran`, in the sample of that number; USEC_NEVER: nothing
  * is known. */
 usec_t run_time_draw(const struct state *state, const struct job *job, usec_t ran, uint32_t sample);
+/* The median of the draws. */
+usec_t run_time_median(const struct state *state, const struct job *job, usec_t ran);
 
 #endif

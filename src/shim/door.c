@@ -2,8 +2,8 @@
 /* Commands that are run inside a job beside its own (tarn exec).
  *
  * The door is a socket next to the status file, in a directory that only the engine's user can
- * enter: the daemon connects, and hands the connection to somebody who may control the job. What
- * comes over it is from that person, not from the daemon.
+ * enter: the daemon connects, and hands the connection to a client that may control the job. What
+ * comes over it is from that client, not from the daemon.
  */
 #include "shim/shim.h"
 

@@ -53,7 +53,7 @@ int estimate_store_commit(struct estimate_store *store, struct error *err);
 
 typedef void estimate_row_fn(void *user, const struct estimate_row *row);
 /* The newest ESTIMATE_READ_MAX of those shown at `from` or later, in the order in which they were
- * shown: a tenth of a second. */
+ * shown. */
 int estimate_store_read(struct estimate_store *store, usec_t from, estimate_row_fn *fn, void *user,
                         struct error *err);
 

@@ -54,7 +54,7 @@ static void fail(const char *words)
 
 struct member {
     struct member_id id;
-    usec_t from, until; /* until: its end, if nobody stops it */
+    usec_t from, until; /* until: its end, unless it is stopped */
     bool told_start, is_over, was_stopped;
 };
 

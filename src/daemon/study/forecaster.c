@@ -15,7 +15,7 @@ enum {
     COPY_SECONDS = 10, /* of processor time; more is a bug */
     COPY_MS = 10000,   /* of any time: something stopped it */
     WAIT_MS = 500,
-    MANY = 1000, /* waiting jobs: the first forecast will take longer than people should wait */
+    MANY = 1000, /* waiting jobs: no request waits for the first forecast */
 };
 #define FRESH    USEC_PER_SEC
 #define PATIENCE (500 * USEC_PER_MS) /* of processor time */
@@ -42,28 +42,41 @@ struct forecaster {
     struct text bytes;
     uint64_t seen_next;
     struct forecast_waiter *waiters, *later_waiters; /* for this one, and for the next */
-    uv_timer_t timer;                                /* they don't wait longer */
+    uv_timer_t timer;                                /* ends their wait */
 };
 
 /* ---- in the copy ---- */
 
+static void make(const struct forecaster *forecaster, usec_t processor, struct forecast *ret)
+{
+    struct state *state = hub_state(forecaster->hub);
+    usec_t now = clock_now(hub_clock(forecaster->hub));
+    struct forecast_ask ask = { .state = state,
+                                .brain = hub_brain(forecaster->hub),
+                                .now = now > state->now ? now : state->now,
+                                .processor = processor };
+
+    forecast_make(&ask, ret);
+}
+
 static void live(void *user, int fd)
 {
     struct forecaster *forecaster = user;
-    struct state *state = hub_state(forecaster->hub);
     struct rlimit limit = { COPY_SECONDS, COPY_SECONDS };
-    usec_t now = clock_now(hub_clock(forecaster->hub));
     AUTO_RELEASE(text) struct text out = { 0 };
     struct forecast forecast;
 
     setrlimit(RLIMIT_CPU, &limit);
-    struct forecast_ask ask = { .state = state,
-                                .brain = hub_brain(forecaster->hub),
-                                .now = now > state->now ? now : state->now,
-                                .processor = forecaster->allowance };
-    forecast_make(&ask, &forecast);
+    make(forecaster, forecaster->allowance, &forecast);
     forecast_encode(&forecast, &out);
     copy_write(fd, out.bytes, out.length);
+}
+
+void forecaster_renew(struct forecaster *forecaster, usec_t processor)
+{
+    forecast_release(&forecaster->forecast);
+    make(forecaster, processor, &forecaster->forecast);
+    forecaster->late_at = 0;
 }
 
 /* ---- in the daemon ---- */
@@ -113,7 +126,7 @@ static void take(struct forecaster *forecaster)
     forecaster->allowance -= forecast.processor;
 }
 
-/* Those who asked after an event that this forecast does not know wait for the next one. */
+/* Requests after an event that this forecast does not include wait for the next one. */
 static void finish(struct forecaster *forecaster)
 {
     uv_poll_stop(forecaster->poll);
@@ -139,7 +152,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
         finish(forecaster);
 }
 
-/* Nobody waits longer than this: what there is has to do. */
+/* The longest wait of a request: it is answered from the last forecast. */
 static void on_late(uv_timer_t *timer)
 {
     struct forecaster *forecaster = timer->data;
@@ -216,7 +229,7 @@ bool forecaster_is_fresh(void *user, bool is_of_waiting, struct forecast_waiter 
     usec_t age = clock_now(hub_clock(forecaster->hub)) - forecaster->forecast.at;
     if (forecaster->allowance < wanted && (age < AGE_MAX || forecaster->allowance < LEAST))
         return true;
-    /* One that takes longer than people should wait is for those who ask later. */
+    /* No request waits for a slow one: later requests use it. */
     bool is_slow = forecaster->forecast.samples > 0 ? forecaster->forecast.processor > PATIENCE
                                                     : counts[JOB_QUEUED] > MANY;
     if (!is_slow)

@@ -34,6 +34,8 @@ void forecaster_shown(void *forecaster, const struct job *job,
                       const struct start_estimate *estimate, usec_t guaranteed, bool is_forecast);
 int forecaster_report(void *forecaster, usec_t last, json_t **ret, struct error *err);
 
+/* In a copy of the daemon: makes one of its state as it is now. */
+void forecaster_renew(struct forecaster *forecaster, usec_t processor);
 /* Whether one is being made. */
 bool forecaster_is_busy(const struct forecaster *forecaster);
 /* These jobs changed, durably. */

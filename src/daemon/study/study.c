@@ -14,6 +14,7 @@
 #include "control/phrases.h"
 #include "daemon/forward_control.h"
 #include "daemon/hub.h"
+#include "daemon/study/forecaster.h"
 #include "forecast/outlook.h"
 #include "io/copy.h"
 #include "io/log.h"
@@ -60,18 +61,20 @@ static void say_answer(int fd, json_t *answer)
     json_decref(answer);
 }
 
-static int prepare_change(void *user, struct forward *forward, bool is_change, struct error *err)
+static int change(const struct work *work, struct forward *forward, struct error *err)
 {
-    const struct work *work = user;
     const struct studies_options *options = &work->studies->options;
     struct forward_control in;
 
-    if (!is_change)
-        return 0;
     forward_control_init(&in, forward, clock_wall_ahead(hub_clock(options->hub)));
     in.control.grace = options->grace;
     in.control.owner = options->owner;
     return forward_control_end(&in, work->study->change(work->study, &in.control, err), err);
+}
+
+static int prepare_change(void *user, struct forward *forward, bool is_change, struct error *err)
+{
+    return is_change ? change(user, forward, err) : 0;
 }
 
 static void describe(void *user, uint64_t id, json_t *view)
@@ -103,19 +106,12 @@ static usec_t processor_time(const struct studies *studies)
     return part < PROCESSOR_MAX ? part : PROCESSOR_MAX;
 }
 
-static int work_out(struct work *work, json_t **ret, struct error *err)
+static int compare(struct work *work, const struct forward_options *forward, json_t **ret,
+                   struct error *err)
 {
     struct hub *hub = work->studies->options.hub;
     struct outlook_side now = { 0 }, change = { 0 };
-    usec_t clock = clock_now(hub_clock(hub)), state = hub_state(hub)->now;
-    struct twice_ask ask = {
-        .forward = { .state = hub_state(hub),
-                     .brain = hub_brain(hub),
-                     .now = clock > state ? clock : state,
-                     .processor = processor_time(work->studies) },
-        .prepare = prepare_change,
-        .user = work,
-    };
+    struct twice_ask ask = { .forward = *forward, .prepare = prepare_change, .user = work };
 
     int code = twice_go(&ask, &now, &change, err);
     if (code == 0) {
@@ -123,14 +119,41 @@ static int work_out(struct work *work, json_t **ret, struct error *err)
                                        .change = &change,
                                        .user = work,
                                        .describe = describe,
-                                       .from = ask.forward.now,
+                                       .from = forward->now,
                                        .wall_ahead = clock_wall_ahead(hub_clock(hub)),
                                        .shown = work->study->shown };
         *ret = outlook_view(&outlook);
-        json_object_set_new(*ret, "from", json_time(ask.forward.now + outlook.wall_ahead));
+        json_object_set_new(*ret, "from", json_time(forward->now + outlook.wall_ahead));
         json_object_set_new(*ret, "note", json_pack("s?", work->study->note));
     }
     return code;
+}
+
+/* This copy is changed for good. */
+static int answer(const struct work *work, const struct forward_options *options, json_t **ret,
+                  struct error *err)
+{
+    AUTO(forward) struct forward *forward = forward_create(options);
+
+    int code = change(work, forward, err);
+    if (code < 0)
+        return code;
+    forecaster_renew(work->studies->options.forecaster, options->processor);
+    *ret = work->study->answer(work->study);
+    return 0;
+}
+
+static int work_out(struct work *work, json_t **ret, struct error *err)
+{
+    struct hub *hub = work->studies->options.hub;
+    usec_t clock = clock_now(hub_clock(hub)), state = hub_state(hub)->now;
+    struct forward_options options = { .state = hub_state(hub),
+                                       .brain = hub_brain(hub),
+                                       .now = clock > state ? clock : state,
+                                       .processor = processor_time(work->studies) };
+
+    return work->study->answer ? answer(work, &options, ret, err)
+                               : compare(work, &options, ret, err);
 }
 
 /* The processor time is bounded as well: whatever becomes of the daemon. */

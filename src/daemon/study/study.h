@@ -18,12 +18,14 @@
 
 enum { STUDIES_MAX = 2 };
 
+struct forecaster;
 struct hub;
 struct studies;
 
 struct studies_options {
     uv_loop_t *loop;
     struct hub *hub;
+    struct forecaster *forecaster;
     const char *state_dir;
     usec_t limit; /* how long one may take */
     usec_t grace; /* of jobs that say nothing */

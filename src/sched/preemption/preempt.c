@@ -451,7 +451,7 @@ static bool is_due(const struct brain *brain, uint32_t number)
 }
 
 /* Jobs for which others were stopped, also those for which this plan moves others. For one that may
- * not start, though nobody is on the way out for it any more (a window has opened since), nothing
+ * not start, though nothing is being stopped for it any more (a window has opened since), nothing
  * is kept: its place would stop job after job until it may. */
 static void list_awaited(struct brain *brain)
 {
