@@ -17,7 +17,7 @@ endef
 $(eval $(call renew,$(BUILD)))
 $(eval $(call renew,$(BUILD)-release))
 
-.PHONY: all demo check check-all bench results install packages clean
+.PHONY: all demo check check-all bench results hardware install packages clean
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -j $(JOBS)
@@ -52,6 +52,11 @@ results: | packages
 	@[ -f $(BUILD)-release/build.ninja ] || $(MESON) setup $(BUILD)-release --buildtype release >/dev/null
 	@ninja -C $(BUILD)-release -j $(JOBS) --quiet tarn tarnd
 	@tools/results $(BUILD)-release --write doc/results.md
+
+# A folder that tries tarn on a machine with GPUs; see doc/hardware.md.
+HARDWARE ?= tarn-hardware
+hardware: all
+	@tools/hardware $(BUILD) $(HARDWARE)
 
 install: $(BUILD)/build.ninja
 	@$(MESON) configure $(BUILD) --prefix "$(PREFIX)"
