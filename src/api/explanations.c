@@ -322,6 +322,18 @@ static void add_wants(const struct api *api, const struct job *job, json_t *line
     add_line(lines, "wants", text.bytes);
 }
 
+/* Unless the reason says so already. */
+static void add_conditions(const struct state *state, const struct request *request,
+                           const struct why *why, json_t *lines)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+
+    if (request->where_count == 0 || why->kind == WHY_WHERE || why->kind == WHY_NEVER_WHERE)
+        return;
+    where_say(state, request, &text);
+    add_line(lines, "where", text.bytes);
+}
+
 /* One line for consecutive jobs with the same reason. */
 static void add_waiting(const struct api *api, const struct group *group, json_t *lines)
 {
@@ -397,6 +409,7 @@ json_t *handle_why(struct call *call)
     json_decref(choice);
     if (is_queued) {
         add_wants(api, job, lines);
+        add_conditions(state, state_request(state, job), &why, lines);
         if (json_is_object(rescued))
             add_line(lines, "rescued", json_string_value(json_object_get(rescued, "text")));
         if (why.kind != WHY_GPUS && why.kind != WHY_CPUS && why.kind != WHY_MEMORY)

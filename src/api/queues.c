@@ -6,7 +6,7 @@
 #include "api/view/view.h"
 #include "base/mem.h"
 #include "core/cluster/queue.h"
-#include "wire/json.h"
+#include "wire/where_text.h"
 
 static json_t *view_pool(const struct state *state, uint32_t number)
 {
@@ -30,9 +30,9 @@ static json_t *view_pool(const struct state *state, uint32_t number)
     static const char *const modes[] = { NULL, "off", "on" };
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?}", "name", pool->name,
                      "type", pool->is_static ? "static" : "dynamic", "queue",
-                     text_or_null(pool->queue), "model", text_or_null(pool->model), "labels",
-                     json_names(pool->labels), "gpus", view_milli(total), "given",
-                     view_milli(state->room.pools.items[number]), "min",
+                     text_or_null(pool->queue), "model", text_or_null(pool->model), "where",
+                     where_to_json(pool->where.items, (uint32_t)pool->where.count), "gpus",
+                     view_milli(total), "given", view_milli(state->room.pools.items[number]), "min",
                      pool->is_static ? json_null() : view_milli(pool->milli_min), "max",
                      pool->milli_max > 0 ? view_milli(pool->milli_max) : json_null(), "devices",
                      devices, "mig", modes[pool->mig]);

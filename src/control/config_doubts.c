@@ -15,6 +15,7 @@ struct doubts {
     const struct state *state;
     const struct config *config;
     names_list models;
+    LIST(struct node) nodes; /* of the state, with the properties of the configuration */
     struct text *lines;
     size_t count;
 };
@@ -108,38 +109,26 @@ static void check_models(struct doubts *doubts)
     }
 }
 
-/* ---- pools ---- */
-
-static void check_pool(struct doubts *doubts, const struct event_pool *event)
-{
-    struct pool pool = { .model = (char *)(uintptr_t)event->model,
-                         .nodes = (char *)(uintptr_t)event->nodes,
-                         .labels = (char *)(uintptr_t)event->labels,
-                         .devices = event->devices };
-    const struct config *config = doubts->config;
-    uint32_t count = 0;
-
-    LIST_EACH (const struct device, device, &doubts->state->devices)
-        count += !is_described(doubts->state, device) &&
-                 pool_matches(&pool, device, &doubts->state->nodes.items[device->node]);
-    /* Which number and machine a described device will have is not known yet. */
-    for (uint32_t i = 0; i < config->device_type_count; i++) {
-        const struct device_type *type = &config->device_types[i];
-        const struct device described = { .model = (char *)(uintptr_t)type->model,
-                                          .labels = (char *)(uintptr_t)type->labels };
-        struct pool anywhere = pool;
-        anywhere.nodes = (char *)(uintptr_t) "";
-        anywhere.devices = 0;
-        count += pool_matches(&anywhere, &described, NULL) ? type->count : 0;
-    }
-    if (count == 0)
-        doubt(doubts, "pool %s: no device matches it", event->name);
-    else if (event->is_static && event->gpus > count)
-        doubt(doubts, "pool %s: %" PRIu32 " gpus, but %" PRIu32 " match it", event->name,
-              event->gpus, count);
-}
-
 /* ---- nodes ---- */
+
+static void settle_nodes(struct doubts *doubts)
+{
+    const struct config *config = doubts->config;
+
+    LIST_EACH (const struct node, node, &doubts->state->nodes) {
+        const struct node_settings *settings = NULL;
+        struct node settled = { .name = mem_string(node->name) };
+        for (uint32_t i = 0; i < config->node_count; i++)
+            settings =
+                strcmp(config->nodes[i].name, node->name) == 0 ? &config->nodes[i] : settings;
+        settled.reported = (struct node_report){ .rack = mem_string(node->reported.rack),
+                                                 .block = mem_string(node->reported.block),
+                                                 .type = mem_string(node->reported.type),
+                                                 .is_spot = node->reported.is_spot };
+        node_settle(&settled, settings);
+        list_add(&doubts->nodes, settled);
+    }
+}
 
 static void check_node(struct doubts *doubts, const struct node_settings *node)
 {
@@ -152,6 +141,47 @@ static void check_node(struct doubts *doubts, const struct node_settings *node)
         has_type |= strcmp(config->node_types[i].name, node->type) == 0;
     if (!has_type)
         doubt(doubts, "node %s: type: no machine type has the name '%s'", node->name, node->type);
+}
+
+/* ---- pools ---- */
+
+/* Which machine a described device will have is not known yet. */
+static bool may_match(const struct doubts *doubts, const struct pool *pool,
+                      const struct device *device)
+{
+    LIST_EACH (const struct node, node, &doubts->nodes) {
+        if (pool_matches(pool, device, node))
+            return true;
+    }
+    return false;
+}
+
+static void check_pool(struct doubts *doubts, const struct event_pool *event)
+{
+    struct pool pool = { .model = (char *)(uintptr_t)event->model, .devices = event->devices };
+    const struct config *config = doubts->config;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < event->where_count; i++)
+        list_add(&pool.where, event->where[i]);
+    LIST_EACH (const struct device, device, &doubts->state->devices)
+        count += !is_described(doubts->state, device) &&
+                 pool_matches(&pool, device, &doubts->nodes.items[device->node]);
+    pool.devices = 0; /* nor its number */
+    for (uint32_t i = 0; i < config->device_type_count; i++) {
+        const struct device_type *type = &config->device_types[i];
+        device_kind kind;
+        const struct device described = { .model = (char *)(uintptr_t)type->model,
+                                          .labels = (char *)(uintptr_t)type->labels,
+                                          .kind = (char *)(uintptr_t)device_type_kind(type, kind) };
+        count += may_match(doubts, &pool, &described) ? type->count : 0;
+    }
+    list_release(&pool.where);
+    if (count == 0)
+        doubt(doubts, "pool %s: no device matches it", event->name);
+    else if (event->is_static && event->gpus > count)
+        doubt(doubts, "pool %s: %" PRIu32 " gpus, but %" PRIu32 " match it", event->name,
+              event->gpus, count);
 }
 
 /* ---- guarantees ---- */
@@ -245,12 +275,16 @@ size_t configure_doubts(const struct state *state, const struct config *config, 
     struct doubts doubts = { .state = state, .config = config, .lines = ret };
 
     find_models(&doubts);
+    settle_nodes(&doubts);
     check_models(&doubts);
     for (uint32_t i = 0; i < config->pool_count; i++)
         check_pool(&doubts, &config->pools[i]);
     for (uint32_t i = 0; i < config->node_count; i++)
         check_node(&doubts, &config->nodes[i]);
     check_guarantees(&doubts);
+    LIST_EACH (struct node, node, &doubts.nodes)
+        node_release(node);
+    list_release(&doubts.nodes);
     list_release(&doubts.models);
     return doubts.count;
 }

@@ -20,13 +20,15 @@ static void add_pool(struct config *config, const struct state *state, const str
                                   .is_static = pool->is_static,
                                   .queue = config_text(config, pool->queue),
                                   .model = config_text(config, pool->model),
-                                  .nodes = config_text(config, pool->nodes),
-                                  .labels = config_text(config, pool->labels ? pool->labels : ""),
+                                  .nodes = "",
+                                  .labels = "",
                                   .gpus = pool->is_static ? pool->gpus : 0,
                                   .milli_min = pool->is_static ? 0 : pool->base_min,
                                   .milli_max = pool->is_static ? 0 : pool->base_max,
                                   .devices = pool->devices,
                                   .mig = pool->mig };
+    LIST_EACH (const struct where_term, term, &pool->where)
+        *(struct where_term *)CONFIG_NEW(config, added->where, added->where_count) = *term;
     for (size_t i = 0; i < pool->during.count; i++) {
         const struct pool_during *at = &pool->during.items[i];
         struct event_pool_during *during = CONFIG_NEW(config, added->during, added->during_count);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "core/cluster/label.h"
 #include "core/job/role.h"
 
 const char *plural(int64_t count)
@@ -75,6 +76,43 @@ const struct request *say_role(const struct request *request, const struct why *
         return request;
     text_printf(text, "role %s: ", request->roles[why->role - 1].name);
     return &request->roles[why->role - 1].request;
+}
+
+/* A condition holds somewhere on the machine. */
+static bool holds_on(const struct state *state, const struct request *request, uint32_t node,
+                     const struct where_term *terms, uint32_t count)
+{
+    if (!request_wants_gpus(request))
+        return where_holds(terms, count, &state->nodes.items[node], NULL);
+    LIST_EACH (const struct device, device, &state->devices) {
+        if (device->node == node && where_holds(terms, count, &state->nodes.items[node], device))
+            return true;
+    }
+    return false;
+}
+
+void where_say(const struct state *state, const struct request *request, struct text *text)
+{
+    enum { NAMED = 4 };
+
+    for (uint32_t i = 0, end; i < request->where_count; i = end) {
+        const struct where_term *terms = &request->where[i];
+        size_t count = 0;
+        end = where_end(request->where, request->where_count, i);
+        text_add(text, i > 0 ? "; " : "");
+        where_format(terms, end - i, text);
+        text_add(text, " excludes ");
+        for (uint32_t node = 0; node < state->nodes.count; node++) {
+            if (!holds_on(state, request, node, terms, end - i) && count++ < NAMED)
+                text_printf(text, "%s%s", count > 1 ? ", " : "", state->nodes.items[node].name);
+        }
+        if (count == 0)
+            text_add(text, "no node");
+        else if (count == state->nodes.count && count > 1)
+            text_printf(text, "%s", count > NAMED ? " and all others" : ": all nodes");
+        else if (count > NAMED)
+            text_printf(text, " and %zu more", count - NAMED);
+    }
 }
 
 void never_say(const struct state *state, const struct request *whole, const struct why *why,
@@ -149,6 +187,10 @@ void never_say(const struct state *state, const struct request *whole, const str
         return;
     case WHY_NEVER_MIG:
         text_printf(text, "gpus '%s': no device gives such MIG instances", text_string(&gpus));
+        return;
+    case WHY_NEVER_WHERE:
+        text_add(text, "where: no node meets its conditions: ");
+        where_say(state, whole, text);
         return;
     case WHY_NEVER_LINK:
         text_printf(text, "gpus '%s': no links between GPUs are known", text_string(&gpus));

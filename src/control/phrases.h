@@ -22,6 +22,9 @@ const struct job *find_task(const struct state *state, const struct group *group
 const struct request *say_role(const struct request *request, const struct why *why,
                                struct text *text);
 /* Why a request can never run: "8 gpus: no node has more than 4". */
+/* "zone=a excludes n2, n3; fast excludes no node": the conditions of a request. */
+void where_say(const struct state *state, const struct request *request, struct text *text);
+
 void never_say(const struct state *state, const struct request *request, const struct why *why,
                struct text *text);
 

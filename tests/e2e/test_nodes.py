@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tarn_test import BUILD, TARN, wait_until
+from tarn_test import BUILD, TARN, Refused, wait_until
 
 ENGINE = os.path.join(BUILD, "tests", "engine", "tarn-engine-three.so")
 SAY = "echo $NODE $RANK of $WORLD_SIZE at $MASTER_ADDR hosts $TARN_HOSTS sees $CUDA_VISIBLE_DEVICES; "
@@ -332,3 +332,36 @@ def test_apply_doubts_nodes_that_are_not_there(daemon, tmp_path):
     said = refused.stdout + refused.stderr
     assert "node n9: no node has this name" in said
     assert "node n1: type: no machine type has the name 'huge'" in said
+
+
+def test_a_job_goes_where_its_conditions_hold(daemon):
+    api = daemon.api
+    api.put("/v1/config", {"nodes": {"n2": {"labels": ["zone=a", "fast"]}, "n3": {"labels": ["zone=b"]}},
+                           "pools": {"b": {"type": "static", "queue": "q", "where": "zone=b"}}, "queues": {"q": {}}})
+    here = submit(daemon, "echo $NODE; sleep 1000", gpus="4", where=["zone in (a,c)", "!slow"])
+    api.wait_state(here, "running")
+    assert nodes_of(daemon, here) == ["n2"]
+    assert api.job(here)["request"]["where"] == ["zone in (a,c)", "!slow"]
+    assert "where       zone in (a,c), !slow" in tarn(daemon, "show", str(here)).stdout
+    waits = submit(daemon, "true", gpus="1", where="fast|zone=c")
+    wait_until("it waits", lambda: api.why(waits)["kind"] == "where")
+    said = tarn(daemon, "why", str(waits)).stdout
+    assert "fast|zone=c excludes n1, n3" in " ".join(said.split())
+    with pytest.raises(Refused) as refused:
+        submit(daemon, "true", gpus="1", where="zone=x")
+    assert "no node meets its conditions: zone=x excludes n1, n2, n3: all nodes" in str(refused.value)
+    with pytest.raises(Refused) as refused:
+        submit(daemon, "true", where="zone in a")
+    assert "where: 'zone in a': expected conditions like" in str(refused.value)
+    own = submit(daemon, "echo $NODE", gpus="1", queue="q", pool="b")
+    assert api.wait_end(own)["result"] == "ok" and api.output(own) == "n3\n"
+    said = tarn(daemon, "submit", "--gpus", "1", "--constraint", "fast&(h100|t4)", "--", "true")
+    assert said.returncode == 0, said.stderr
+    number = own + 1
+    assert api.job(number)["request"]["where"] == ["fast", "h100|t4"]
+    daemon.kill()
+    daemon.start()
+    assert api.job(waits)["request"]["where"] == ["fast|zone=c"]
+    api.post(f"/v1/jobs/{here}/cancel")
+    assert api.wait_end(waits)["result"] == "ok" and api.wait_end(number)["result"] == "ok"
+    daemon.verify()

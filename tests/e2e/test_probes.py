@@ -327,7 +327,7 @@ def test_pools_choose_devices_by_their_labels(make_daemon):
     shown = daemon.api.get("/v1/config")
     assert shown["devices"]["far"]["labels"] == ["edge"] and shown["pools"]["quiet"]["labels"] == ["low-power", "edge"]
     pools = {pool["name"]: pool for pool in daemon.api.get("/v1/pools")["pools"]}
-    assert pools["quiet"]["gpus"] == 2 and pools["outside"]["gpus"] == 2 and pools["quiet"]["labels"] == ["low-power", "edge"]
+    assert pools["quiet"]["gpus"] == 2 and pools["outside"]["gpus"] == 2 and pools["quiet"]["where"] == ["low-power", "edge"]
 
     def held(**keys):
         job = daemon.api.submit(command=["sleep", "60"], cpus=0, **keys)

@@ -107,6 +107,8 @@ static uint32_t random_nodes(struct chaos *chaos, struct node_settings *ret)
         snprintf(ret[i].name, sizeof(ret[i].name), "%s", node_names[i]);
         snprintf(ret[i].rack, sizeof(ret[i].rack), "r%u", random_below(random, 3));
         ret[i].is_spot = random_chance(random, 20);
+        snprintf(ret[i].labels, sizeof(ret[i].labels), "%szone=%c",
+                 random_chance(random, 50) ? "fast," : "", random_chance(random, 50) ? 'a' : 'b');
         ret[i].price_micro = random_below(random, 3);
     }
     return count;
@@ -223,6 +225,7 @@ void chaos_destroy(struct chaos *chaos)
         return;
     lab_destroy(chaos->lab);
     map_release(&chaos->ends);
+    list_release(&chaos->where);
     free(chaos);
 }
 
@@ -290,6 +293,27 @@ static void random_roles(struct chaos *chaos, struct request *request)
     request_set_roles(request, chaos->roles, count);
 }
 
+static void random_where(struct chaos *chaos, struct request *request)
+{
+    static const char *const conditions[] = {
+        "zone=a",    "zone!=a",        "zone in (a,b)", "fast",
+        "!fast",     "fast|zone=b",    "!spot",         "rack=r1, zone!=b",
+        "h100|a100", "model!=h100",    "zone=none",     "node=n0|node=n2",
+        "spot",      "fast, rack!=r0", "kind=gpu",      "model=l4|!fast",
+    };
+    struct random *random = &chaos->casting;
+    struct error err;
+
+    chaos->where.count = 0;
+    if (!is_any(chaos) || !random_chance(random, 20))
+        return;
+    if (where_parse(&chaos->where, conditions[random_below(random, COUNT_OF(conditions))], &err) <
+        0)
+        abort();
+    request->where = chaos->where.items;
+    request->where_count = (uint32_t)chaos->where.count;
+}
+
 static struct request random_request(struct chaos *chaos)
 {
     struct request request;
@@ -317,6 +341,7 @@ static struct request random_request(struct chaos *chaos)
     if (is_any(chaos) && chance(chaos, 30))
         request.spot = (uint8_t)below(chaos, SPOT_RULES);
     random_roles(chaos, &request);
+    random_where(chaos, &request);
     return request;
 }
 

@@ -38,6 +38,7 @@ struct chaos {
     struct map ends;        /* obedient: job -> when it will end */
     struct random casting;  /* decides about roles, so that they leave the rest as it would be */
     struct role roles[3];   /* of the last request that has some */
+    where_list where;       /* the same */
 };
 
 struct chaos *chaos_create(uint64_t seed, enum chaos_kind kind);

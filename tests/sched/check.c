@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cluster/label.h"
 #include "core/job/gang_size.h"
 #include "core/job/role.h"
 
@@ -292,6 +293,34 @@ static bool spot_allows(const struct request *request, const struct node *node)
     return node->is_spot ? request->spot != SPOT_NEVER : request->spot != SPOT_ONLY;
 }
 
+/* Its conditions, for a member without GPUs of the machine alone. */
+static bool conditions_allow(const struct state *state, const struct request *request,
+                             uint32_t node, const struct device *device)
+{
+    return where_holds(request->where, request->where_count, &state->nodes.items[node], device);
+}
+
+static bool check_conditions_of(const struct state *state, const struct job *job, struct error *err)
+{
+    const struct lease *lease = job->run->lease;
+    const struct request *request = state_request(state, job);
+
+    for (uint32_t rank = 0; rank < lease->members_count; rank++) {
+        const struct device *device = NULL;
+        for (uint32_t i = 0; i < lease->slices_count; i++) {
+            if (lease->slices[i].rank != rank)
+                continue;
+            device = &state->devices.items[lease->slices[i].device];
+            if (!conditions_allow(state, request, lease->members[rank].node, device))
+                return FAIL(err, "job %" PRIu64 " was given a device against its conditions",
+                            job->id);
+        }
+        if (!device && !conditions_allow(state, request, lease->members[rank].node, NULL))
+            return FAIL(err, "job %" PRIu64 " was given a machine against its conditions", job->id);
+    }
+    return true;
+}
+
 static bool check_devices_of(const struct state *state, const struct job *job, struct error *err)
 {
     for (uint32_t i = 0; i < job->run->lease->slices_count; i++) {
@@ -315,7 +344,7 @@ static bool check_devices_of(const struct state *state, const struct job *job, s
         if (!spot_allows(state_request(state, job), node))
             return FAIL(err, "job %" PRIu64 " was given a machine against its spot rule", job->id);
     }
-    return true;
+    return check_conditions_of(state, job, err);
 }
 
 /* Free GPUs, in milli, of those that the pool could use. */
@@ -414,6 +443,8 @@ static bool fit_may_use(const struct fit *fit, const struct device *device)
 
     if (!fit->with_sick && !device_is_usable(state, device))
         return false;
+    if (!conditions_allow(state, fit->request, device->node, device))
+        return false;
     if (device->pool != 0)
         return owns(state, fit->queue, pool) && (named == 0 || named == device->pool);
     return fit->is_shared_too && !pool->is_static &&
@@ -456,6 +487,8 @@ static uint32_t members_on(const struct fit *fit, const struct gpu_ask *ask, uin
 
     if (!fit->with_sick && (!node_is_usable(&state->nodes.items[node]) ||
                             !spot_allows(request, &state->nodes.items[node])))
+        return 0;
+    if (!ask && !conditions_allow(state, request, node, NULL))
         return 0;
     if (fit->is_empty)
         room = (struct room_node){ state->nodes.items[node].cpu_milli,
@@ -680,6 +713,28 @@ static bool check_spot(const struct state *state, const struct job *job, struct 
     return true;
 }
 
+/* No room where its conditions hold, and there are others. */
+static bool check_where(const struct state *state, const struct job *job, struct error *err)
+{
+    struct request any = *state_request(state, job);
+    struct fit fit = { .state = state,
+                       .request = state_request(state, job),
+                       .queue = job->queue,
+                       .is_shared_too = true };
+
+    if (any.where_count == 0)
+        return FAIL(err, "job %" PRIu64 ": where, but it has no conditions", job->id);
+    if (any.roles_count > 0)
+        return true;
+    if (any.gpu_alternatives < 2 && fits_somehow(&fit))
+        return FAIL(err, "job %" PRIu64 ": where, but there is room that it allows", job->id);
+    any.where_count = 0;
+    fit.request = &any;
+    if (!fits_somehow(&fit))
+        return FAIL(err, "job %" PRIu64 ": where, but there is no room elsewhere", job->id);
+    return true;
+}
+
 static bool check_reserved(const struct lab *lab, const struct job *job, const struct why *why,
                            struct error *err)
 {
@@ -757,6 +812,8 @@ static bool check_reason(const struct lab *lab, const struct job *job, const str
         return check_unusable(state, job, err);
     case WHY_SPOT:
         return check_spot(state, job, err);
+    case WHY_WHERE:
+        return check_where(state, job, err);
     case WHY_RESERVED:
         return check_reserved(lab, job, why, err);
     case WHY_TURN:

@@ -554,13 +554,23 @@ static void do_reservation(struct run *run)
                                                 .nodes = string_of(run, "nodes") } });
 }
 
+static void read_where(const struct run *run, where_list *ret)
+{
+    struct error err;
+
+    if (find(run, "where") && where_parse(ret, find(run, "where"), &err) < 0)
+        fail(run, "where: %s", err.text);
+}
+
 static void do_pool(struct run *run)
 {
     bool is_static = has(run, "static");
+    where_list where = { 0 };
     struct event_pool_during during = { .window = string_of(run, "during"),
                                         .milli_min = milli_of(run, "during_min", ABSENT),
                                         .milli_max = milli_of(run, "during_max", ABSENT) };
 
+    read_where(run, &where);
     tell(run,
          &(struct event){ .kind = EVENT_POOL,
                           .pool = { .name = word(run, 1),
@@ -575,7 +585,10 @@ static void do_pool(struct run *run)
                                     .milli_min = milli_of(run, "min", 0),
                                     .milli_max = milli_of(run, "max", 0),
                                     .during = &during,
-                                    .during_count = find(run, "during") ? 1 : 0 } });
+                                    .during_count = find(run, "during") ? 1 : 0,
+                                    .where = where.items,
+                                    .where_count = (uint32_t)where.count } });
+    list_release(&where);
 }
 
 /* cells=2xnode:h100:8 */
@@ -764,6 +777,7 @@ static void read_roles(struct run *run, struct request *request)
 static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
 {
     struct event event = { .kind = EVENT_SUBMIT };
+    where_list where = { 0 };
     struct event_submit *job = &event.submit;
     const char *queue = find(run, "queue"), *needs = string_of(run, "needs");
     struct error err;
@@ -814,6 +828,9 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
         request_parse_accelerator(&job->request, find(run, "accelerator"), &err) < 0)
         fail(run, "%s", err.text);
     read_roles(run, &job->request);
+    read_where(run, &where);
+    job->request.where = where.items;
+    job->request.where_count = (uint32_t)where.count;
     if (request_check(&job->request, &err) < 0)
         fail(run, "%s", err.text);
     for (const char *at = needs; *at; at++)
@@ -821,6 +838,7 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
     if (find(run, "runs"))
         map_set(&run->runs, id, (uint64_t)duration_of(run, "runs", 0));
     tell(run, &event);
+    list_release(&where);
     tell_needs(run, id, needs);
 }
 

@@ -75,12 +75,14 @@ static void pools_queues_and_settings_are_read(void **state)
     assert_string_equal(inference->queue, "prod");
     assert_string_equal(inference->model, "h100");
     assert_int_equal(inference->gpus, 2);
-    assert_string_equal(inference->nodes, "");
+    assert_int_equal(inference->where_count, 0);
     assert_false(shared->is_static);
     assert_int_equal(shared->milli_min, 2000);
     assert_int_equal(shared->milli_max, 6000);
     assert_int_equal(shared->gpus, 0);
-    assert_string_equal(shared->nodes, "a,b");
+    assert_int_equal(shared->where_count, 2);
+    assert_string_equal(shared->where[0].key, "node");
+    assert_true(shared->where[0].is_or && strcmp(shared->where[1].value, "b") == 0);
     assert_int_equal(shared->devices, 1 << 0 | 1 << 3);
     assert_int_equal(shared->mig, POOL_MIG_ON);
     const struct event_queue *research = &config->queues[config_find_queue(config, "research")];
@@ -219,6 +221,35 @@ static void nodes_have_properties(void **state)
                         "type big -> none, price 2.5 -> none, spot true -> none\n"
                         "node n3  new, labels none, spot true\n"
                         "node n2  removed\n");
+}
+
+static void conditions_of_pools_read_back(void **state)
+{
+    static const char yaml[] = "pools:\n"
+                               "  p: {nodes: [n1, n2], labels: [edge, zone=a], where: ['zone in "
+                               "(a,b)', '!slow, node!=n3']}\n"
+                               "  q: {where: fast|edge}\n";
+    AUTO_RELEASE(text) struct text lines = { 0 };
+    (void)state;
+    AUTO(config) struct config *config = parsed(yaml);
+    AUTO(config) struct config *other = parsed("pools: {p: {nodes: [n1]}, q: {where: fast}}");
+    AUTO(config) struct config *again = NULL;
+    struct error err;
+
+    AUTO(json) json_t *document = config_to_json(config);
+    const json_t *pools = json_object_get(document, "pools");
+    AUTO_FREE char *p = json_dumps(json_object_get(pools, "p"), JSON_COMPACT);
+    AUTO_FREE char *q = json_dumps(json_object_get(pools, "q"), JSON_COMPACT);
+    assert_string_equal(p, "{\"type\":\"dynamic\",\"nodes\":[\"n1\",\"n2\"],\"labels\":[\"edge\"],"
+                           "\"where\":[\"zone=a\",\"zone in (a,b)\",\"!slow\",\"node!=n3\"]}");
+    assert_string_equal(q, "{\"type\":\"dynamic\",\"where\":[\"fast|edge\"]}");
+    assert_int_equal(config_parse(document, NULL, NULL, &again, &err), 0);
+    assert_int_equal(config_diff(config, again, &lines), 0);
+    assert_int_equal(config_diff(config, other, &lines), 2);
+    assert_string_equal(text_string(&lines),
+                        "pool p  nodes n1 n2 -> n1, labels edge -> none, where zone=a, zone in "
+                        "(a,b), !slow, node!=n3 -> none\n"
+                        "pool q  labels none -> fast, where fast|edge -> none\n");
 }
 
 /* A member as its record has it, other than by default. */
@@ -423,6 +454,13 @@ static void a_bad_configuration_is_refused_with_line_and_words(void **state)
           "t.yaml:2: node n: price: expected what it costs for an hour, 0 to 1000000" },
         { "nodes:\n  n: {spt: true}\n",
           "t.yaml:2: node n: unknown key 'spt'; did you mean 'spot'?" },
+        { "pools:\n  p: {where: 'a b'}\n",
+          "t.yaml:2: pool p: where: 'a b': expected conditions like zone=a, zone!=b, 'zone in "
+          "(a,b)', fast or !fast" },
+        { "pools:\n  p: {where: [7]}\n",
+          "t.yaml:2: pool p: where: expected a condition like zone=a, or a list of conditions" },
+        { "pools:\n  p: {nodes: ['a b']}\n",
+          "t.yaml:2: pool p: nodes: expected a name or a list of names, like [n1, n2]" },
         { "pools:\n  p: {labels: [a, 7]}\n",
           "t.yaml:2: pool p: labels: expected a name or a list of names, like [edge, low-power]" },
         { "devices:\n  d: {model: m, labels: 'a,b'}\n",
@@ -624,6 +662,7 @@ int main(void)
         cmocka_unit_test(a_user_may_be_called_as_a_resource),
         cmocka_unit_test(differences_are_told_a_line_each),
         cmocka_unit_test(nodes_have_properties),
+        cmocka_unit_test(conditions_of_pools_read_back),
         cmocka_unit_test(each_rule_of_watching_is_a_difference_alone),
         cmocka_unit_test(amounts_of_a_queue_are_read_and_written_back),
         cmocka_unit_test(lists_and_bounds_of_a_queue_are_read_and_written_back),

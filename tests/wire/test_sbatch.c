@@ -61,6 +61,8 @@ static void slurm_options_become_keys(void **state)
     assert_line("-J x -p gpu -A nlp", "{\"name\":\"x\",\"pool\":\"gpu\",\"queue\":\"nlp\"}");
     assert_line("--gres=gpu:h100:2", "{\"gpus\":\"h100:2\"}");
     assert_line("--gpus 0.5 -c 4", "{\"cpus\":\"4\",\"gpus\":\"0.5\"}");
+    assert_line("-C nvme&(a100|zone=b)&x", "{\"where\":[\"nvme\",\"a100|zone=b\",\"x\"]}");
+    assert_line("--where !slow,zone=a", "{\"where\":\"!slow,zone=a\"}");
     assert_line("--gpus 0", "{\"gpus\":\"0\"}");
     assert_line("--array=0-99%8", "{\"array\":\"0-99%8\"}");
     assert_line("--dependency=afterok:12:13,after:5",
@@ -126,7 +128,7 @@ static void in_a_script_slurms_options_mean_what_slurm_says(void **state)
     assert_script("#SBATCH -n 2 --gpus 2 --cpus-per-gpu 4 --mem-per-gpu=10G\n",
                   "{\"cpus\":\"8\",\"gpus\":\"2\",\"memory\":\"20480M\",\"tasks\":2}");
     assert_script("#SBATCH --gres=gpu:2 -C 'v100|a100'\n",
-                  "{\"gpus\":\"v100:2|a100:2\",\"tasks\":1}");
+                  "{\"gpus\":\"2\",\"tasks\":1,\"where\":[\"v100|a100\"]}");
     assert_script("#SBATCH -n 4\n#SBATCH -N 1-2\n", "{\"cpus\":\"4\",\"tasks\":4}");
     assert_script("#SBATCH --ranks 2 --gpus 1\n", "{\"gpus\":\"1\",\"ranks\":2}");
     AUTO_FREE char *gang = result_of("-n 2", "#SBATCH -n 4 --gpus=1\n", NULL);
@@ -254,12 +256,15 @@ static void a_bad_command_line_is_refused_in_words(void **state)
         { "-q long", "--qos: not supported; use --queue or --priority" },
         { "--exclusive", "--exclusive: not supported; use --gpus, --cpus and --mem of the whole "
                          "node" },
-        { "-C a100", "--constraint: 'a100': nodes have no features; only GPU models can be asked "
-                     "for, with --gpus" },
-        { "--gpus 1 -C 'a&b'", "--constraint: ''a&b'': expected GPU models, as in a100 or "
-                               "'v100|a100'" },
-        { "--gpus h100:1 -C a100", "--constraint: 'a100': the models are in --gpus already; "
-                                   "expected one of them" },
+        { "-C a&b|c", "--constraint: 'a&b|c': & and | together; expected parentheses around |, "
+                      "like 'nvme&(v100|a100)'" },
+        { "-C [a|b]", "--constraint: '[a|b]': expected features like a100, 'v100|a100' or "
+                      "'nvme&a100'; numbers of nodes and brackets are not supported" },
+        { "-C a*2", "--constraint: 'a*2': expected features like a100, 'v100|a100' or "
+                    "'nvme&a100'; numbers of nodes and brackets are not supported" },
+        { "-C a&", "--constraint: 'a&': expected features like a100, 'v100|a100' or "
+                   "'nvme&a100'; numbers of nodes and brackets are not supported" },
+        { "-C a --where b", "--where: --constraint is given already, expected one of them" },
         { "--gpus 1 --gpu-bind=closest", "--gpu-bind: 'closest': expected none; --gpus-per-task "
                                          "binds GPUs to tasks" },
         { "--mail-type END", "--mail-type: 'END': jobs send no mail; expected NONE" },

@@ -5,6 +5,7 @@
 #include "api/view/view.h"
 #include "core/job/checkpoint_interval.h"
 #include "core/job/role.h"
+#include "wire/where_text.h"
 
 /* Since the job could have run; after a retry, since then. */
 static json_t *view_wait(const struct api *api, const struct job *job)
@@ -119,11 +120,12 @@ static json_t *view_request(const struct request *request, usec_t max_duration)
     AUTO_RELEASE(text) struct text gpus = { 0 };
 
     request_format_gpus(request, &gpus);
-    return json_pack("{s:s, s:o, s:o, s:i, s:i, s:o, s:o}", "gpus", text_string(&gpus), "cpus",
+    return json_pack("{s:s, s:o, s:o, s:i, s:i, s:o, s:o, s:o}", "gpus", text_string(&gpus), "cpus",
                      view_milli(request->cpu_milli), "memory", number_or_null(request->memory_mib),
                      "members", (int)request->members, "nodes", (int)request->nodes_min,
                      "max_duration", view_seconds(max_duration), "pool",
-                     text_or_null(request->pool));
+                     text_or_null(request->pool), "where",
+                     where_to_json(request->where, request->where_count));
 }
 
 static json_t *view_job_end(const struct job *job, const char *key)

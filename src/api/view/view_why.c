@@ -211,6 +211,10 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
     case WHY_SPOT:
         say_spot(why, text);
         break;
+    case WHY_WHERE:
+        text_add(text, "there is room only on nodes or devices that its conditions exclude: ");
+        where_say(state, state_request(state, job), text);
+        break;
     case WHY_ARRAY:
         text_printf(text, "%" PRId64 " tasks of array %" PRIu64 " run, no more at a time",
                     why->most, why->job);

@@ -323,6 +323,15 @@ static void add_checkpoint(struct text *text, const json_t *job)
     add_line(text, "checkpoint", line.bytes);
 }
 
+static void add_list(struct text *text, const char *label, const json_t *words)
+{
+    AUTO_RELEASE(text) struct text line = { 0 };
+
+    for (size_t i = 0; i < json_array_size(words); i++)
+        text_printf(&line, "%s%s", i > 0 ? ", " : "", json_string_value(json_array_get(words, i)));
+    add_line(text, label, text_string(&line));
+}
+
 static void print_job(const json_t *job)
 {
     static const char *const times[] = { "submitted", "begin", "started", "ended" };
@@ -341,6 +350,7 @@ static void print_job(const json_t *job)
     add_asked(&text, job);
     add_line(&text, "model", field_text(json_object_get(job, "model_choice"), "text"));
     add_line(&text, "pool", field_text(job, "pool"));
+    add_list(&text, "where", json_object_get(request, "where"));
     if (field_number(job, "priority") != 0)
         add_number(&text, "priority", 0, field_real(job, "priority"));
     add_duration(&text, "limit", request, "max_duration");

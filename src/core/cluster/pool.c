@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cluster/pool.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cluster/label.h"
 #include "core/cluster/node.h"
 
 void pool_release(struct pool *pool)
@@ -11,40 +13,36 @@ void pool_release(struct pool *pool)
     free(pool->name);
     free(pool->queue);
     free(pool->model);
-    free(pool->nodes);
-    free(pool->labels);
+    list_release(&pool->where);
     list_release(&pool->during);
 }
 
-static bool names_contain(const char *names, const char *name)
+static void add_terms(where_list *where, const char *names, const char *key)
 {
-    size_t length = strlen(name);
-
-    for (const char *at = names; *at; at += strcspn(at, ","), at += *at == ',') {
-        if (strcspn(at, ",") == length && strncmp(at, name, length) == 0)
-            return true;
+    for (const char *at = names ? names : ""; *at; at += strcspn(at, ","), at += *at == ',') {
+        struct where_term term;
+        size_t length = strcspn(at, ",");
+        memset(&term, 0, sizeof(term));
+        snprintf(term.key, sizeof(term.key), "%.*s", key ? (int)strlen(key) : (int)length,
+                 key ? key : at);
+        snprintf(term.value, sizeof(term.value), "%.*s", key ? (int)length : 0, at);
+        term.has_value = key != NULL;
+        term.is_or = key && at[length] == ',';
+        list_add(where, term);
     }
-    return false;
 }
 
-static bool has_all(const char *names, const char *wanted)
+void pool_take_names(where_list *where, const char *nodes, const char *labels)
 {
-    bool has = true;
-
-    for (const char *at = wanted; has && *at; at += strcspn(at, ","), at += *at == ',') {
-        AUTO_FREE char *name = mem_string_of(at, strcspn(at, ","));
-        has = names && names_contain(names, name);
-    }
-    return has;
+    add_terms(where, nodes, "node");
+    add_terms(where, labels, NULL);
 }
 
 bool pool_matches(const struct pool *pool, const struct device *device, const struct node *node)
 {
     if (pool->model[0] && strcmp(pool->model, device->model) != 0)
         return false;
-    if (pool->nodes[0] && !names_contain(pool->nodes, node->name))
-        return false;
-    if (pool->labels && !has_all(device->labels, pool->labels))
+    if (!where_holds(pool->where.items, (uint32_t)pool->where.count, node, device))
         return false;
     return pool->devices == 0 || (device->index < 64 && (pool->devices >> device->index & 1));
 }

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
+#include "core/job/where.h"
 
 /* The MIG mode that its devices are to have, where they can. */
 enum pool_mig { POOL_MIG_ANY, POOL_MIG_OFF, POOL_MIG_ON };
@@ -30,8 +31,7 @@ struct pool {
     char *name;
     char *queue;                  /* static: the owner */
     char *model;                  /* "": any */
-    char *nodes;                  /* comma-separated; "": any */
-    char *labels;                 /* that its devices have, all of them; "" or NULL: any */
+    where_list where;             /* conditions for its devices */
     uint64_t devices;             /* bit i: index i on its node; 0: any */
     uint32_t gpus;                /* static: how many; 0: all that match */
     int64_t milli_min, milli_max; /* dynamic: that hold now */
@@ -46,6 +46,10 @@ struct device;
 struct node;
 
 void pool_release(struct pool *pool);
+
+/* Conditions of the words of older journals and snapshots: machines of which a device has one, and
+ * labels of which it has all, with commas between; NULL: none. */
+void pool_take_names(where_list *where, const char *nodes, const char *labels);
 
 /* Whether the device is of the kind that the pool is made of. */
 bool pool_matches(const struct pool *pool, const struct device *device, const struct node *node);

@@ -34,14 +34,30 @@ static uint64_t hash_of(const struct request *request)
 
     for (uint32_t i = 0; i < request->roles_count; i++)
         hash = hash_words(hash, &request->roles[i].request);
+    for (uint32_t i = 0; i < request->where_count; i++) {
+        const struct where_term *term = &request->where[i];
+        uint64_t words[] = { hash, map_hash(term, sizeof(*term)) };
+        hash = map_hash_words(words, COUNT_OF(words));
+    }
     return hash;
+}
+
+static bool are_same_roles(const struct role *a, const struct role *b, uint32_t count)
+{
+    bool are_same = true;
+
+    for (uint32_t i = 0; i < count && are_same; i++)
+        are_same = strcmp(a[i].name, b[i].name) == 0 &&
+                   memcmp(&a[i].request, &b[i].request, offsetof(struct request, roles)) == 0;
+    return are_same;
 }
 
 static bool is_same(const struct request *a, const struct request *b)
 {
-    return memcmp(a, b, offsetof(struct request, roles)) == 0 &&
-           (a->roles_count == 0 ||
-            memcmp(a->roles, b->roles, a->roles_count * sizeof(a->roles[0])) == 0);
+    return memcmp(a, b, offsetof(struct request, roles)) == 0 && a->where_count == b->where_count &&
+           are_same_roles(a->roles, b->roles, a->roles_count) &&
+           (a->where_count == 0 ||
+            memcmp(a->where, b->where, a->where_count * sizeof(a->where[0])) == 0);
 }
 
 /* Each of them complete: where one role alone is looked at, it is a request like others. */
@@ -51,6 +67,25 @@ static void copy_roles(struct role *to, const struct request *from)
         memcpy(to[i].name, from->roles[i].name, sizeof(to[i].name));
         request_take_part(from, i, &to[i].request);
     }
+}
+
+/* With its own roles and conditions behind it. */
+static struct class *create(const struct request *shape)
+{
+    size_t roles_size = shape->roles_count * sizeof(struct role);
+    size_t where_size = shape->where_count * sizeof(struct where_term);
+    struct class *class = mem_zero(1, sizeof(*class) + roles_size + where_size);
+    struct role *roles = (struct role *)(void *)(class + 1);
+    void *where = (char *)roles + roles_size;
+
+    mem_copy(roles, shape->roles, roles_size);
+    mem_copy(where, shape->where, where_size);
+    class->request = *shape;
+    class->request.roles = shape->roles_count > 0 ? roles : NULL;
+    class->request.where = shape->where_count > 0 ? where : NULL;
+    for (uint32_t i = 0; i < shape->roles_count; i++)
+        roles[i].request.where = class->request.where;
+    return class;
 }
 
 uint32_t class_claim(struct class_table *table, const struct request *request)
@@ -73,10 +108,7 @@ uint32_t class_claim(struct class_table *table, const struct request *request)
         }
     }
 
-    struct class *class = mem_zero(1, sizeof(*class) + shape.roles_count * sizeof(roles[0]));
-    class->request = shape;
-    if (shape.roles_count > 0)
-        class->request.roles = memcpy(class + 1, roles, shape.roles_count * sizeof(roles[0]));
+    struct class *class = create(&shape);
     class->references = 1;
     class->serial = ++table->serial;
     class->next_alike = (uint32_t)first;

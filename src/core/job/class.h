@@ -22,7 +22,7 @@ struct class
     uint64_t serial; /* no other class ever has it */
     uint32_t references;
     uint32_t next_alike; /* with the same hash, plus one; 0: last */
-    /* The roles follow, where there are some. */
+    /* The roles and the conditions follow, where there are some. */
 };
 
 struct class_table {

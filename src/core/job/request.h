@@ -19,8 +19,8 @@
  * Kinds never mix: an item without a model and without a kind means GPUs.
  *
  * A request is a plain value: zeroed before it is filled, so that two equal requests are equal
- * byte for byte up to their roles, which are an array owned by the request's creator (classes are
- * interned by this).
+ * byte for byte up to their roles and conditions, which are arrays owned by the request's creator
+ * (classes are interned by this).
  *
  * Limits: REQUEST_ALTERNATIVES_MAX alternatives, REQUEST_GPUS_MAX devices a member,
  *         REQUEST_MEMBERS_MAX members
@@ -33,6 +33,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "core/job/where.h"
 
 enum {
     REQUEST_ALTERNATIVES_MAX = 4,
@@ -99,6 +100,10 @@ struct request {
     uint8_t padding[2];
     uint32_t roles_count;     /* 0: all members are alike */
     const struct role *roles; /* of a gang of several kinds of members (role.h); else NULL */
+    /* Conditions for the nodes and devices of all members (where.h), owned like the roles. */
+    const struct where_term *where;
+    uint32_t where_count;
+    uint32_t more_padding;
 };
 
 /* One member, one CPU, no GPU, no limit. */

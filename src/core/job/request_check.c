@@ -66,6 +66,9 @@ int roles_check(const struct request *request, struct error *err)
     if (request->roles_count > REQUEST_ROLES_MAX)
         return error_set(err, -EINVAL, "roles: %" PRIu32 ", at most %d", request->roles_count,
                          REQUEST_ROLES_MAX);
+    if (request->where_count > WHERE_TERMS_MAX ||
+        !where_is_valid(request->where, request->where_count))
+        return error_set(err, -EINVAL, "where: conditions that make no sense");
     for (uint32_t i = 0; i < request->roles_count; i++) {
         int code = check_role(request, i, err);
         if (code < 0)

@@ -41,6 +41,8 @@ void request_take_part(const struct request *request, uint32_t part, struct requ
     *ret = *request_part(request, part);
     memcpy(ret->pool, request->pool, sizeof(ret->pool));
     ret->spot = request->spot;
+    ret->where = request->where;
+    ret->where_count = request->where_count;
     ret->max_duration = request->max_duration;
     if (request->roles_count > 0)
         ret->nodes_min = ret->nodes_max = 1;

@@ -37,7 +37,7 @@ static inline const struct request *request_part(const struct request *request, 
     return request->roles_count > 0 ? &request->roles[part].request : request;
 }
 
-/* The same with pool and spot of the whole, as they are now. */
+/* The same with pool, spot and conditions of the whole, as they are now. */
 void request_take_part(const struct request *request, uint32_t part, struct request *ret);
 
 /* The part that the member of this rank is of, and its number there. */

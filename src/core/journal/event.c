@@ -9,6 +9,16 @@
 
 #include "core/job/role.h"
 
+static const struct field where_term_fields[] = {
+    RECORD_CHARS(struct where_term, 1, key, "name of a label"),
+    RECORD_CHARS(struct where_term, 2, value, ""),
+    RECORD_UINT(struct where_term, 3, has_value, "1: the value counts, too"),
+    RECORD_UINT(struct where_term, 4, is_not, "1: it has to be missing"),
+    RECORD_UINT(struct where_term, 5, is_or, "1: or the next one"),
+};
+const struct record_type where_term_record =
+    RECORD_TYPE("where_term", struct where_term, where_term_fields);
+
 static const struct field gpu_ask_fields[] = {
     RECORD_CHARS(struct gpu_ask, 1, model, "empty: any"),
     RECORD_CHARS(struct gpu_ask, 2, profile, "of MIG"),
@@ -56,6 +66,7 @@ static const struct field request_fields[] = {
                 "machines that may be taken away: 0 never, 1 allow, 2 prefer, 3 only"),
     RECORD_UINT(struct request, 21, work,
                 "what it does with its GPUs: 0 not said, 1 training, 2 inference"),
+    RECORD_LIST(struct request, 31, where, "conditions for nodes and devices", &where_term_record),
     RECORD_LIST(struct request, 30, roles, "kinds of members, in the order of their ranks",
                 &role_record),
 };

@@ -133,7 +133,13 @@ static void put_pool(struct text *out, const struct pool *pool, struct text *scr
         saved.milli_max = saved.milli_max == ABSENT ? -1 : saved.milli_max;
         list_add(&during, saved);
     }
-    put(out, POOL, &(struct saved_pool){ *pool, during.items, (uint32_t)during.count }, scratch);
+    put(out, POOL,
+        &(struct saved_pool){ .pool = *pool,
+                              .during = during.items,
+                              .during_count = (uint32_t)during.count,
+                              .where = pool->where.items,
+                              .where_count = (uint32_t)pool->where.count },
+        scratch);
     list_release(&during);
 }
 

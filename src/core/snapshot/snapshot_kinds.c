@@ -88,7 +88,7 @@ static const struct field pool_fields[] = {
     RECORD_TEXT(struct saved_pool, 1, pool.name, ""),
     RECORD_TEXT(struct saved_pool, 2, pool.queue, ""),
     RECORD_TEXT(struct saved_pool, 3, pool.model, ""),
-    RECORD_TEXT(struct saved_pool, 4, pool.nodes, ""),
+    RECORD_TEXT(struct saved_pool, 4, nodes, "of older ones, comma-separated"),
     RECORD_UINT(struct saved_pool, 5, pool.devices, ""),
     RECORD_UINT(struct saved_pool, 6, pool.gpus, ""),
     RECORD_INT(struct saved_pool, 7, pool.base_min, ""),
@@ -97,7 +97,8 @@ static const struct field pool_fields[] = {
     RECORD_UINT(struct saved_pool, 10, pool.is_removed, ""),
     RECORD_UINT(struct saved_pool, 11, pool.mig, "0: not said, 1: off, 2: on"),
     RECORD_LIST(struct saved_pool, 20, during, "while windows are open", &saved_pool_during_record),
-    RECORD_TEXT(struct saved_pool, 25, pool.labels, ""),
+    RECORD_TEXT(struct saved_pool, 25, labels, "the same"),
+    RECORD_LIST(struct saved_pool, 26, where, "conditions", &where_term_record),
 };
 
 static const struct field quota_fields[] = {

@@ -100,9 +100,15 @@ static int load_pool(struct state *state, const struct saved_pool *saved, struct
 {
     struct saved_pool copy = *saved;
 
-    (void)err;
+    if (!where_is_valid(saved->where, saved->where_count))
+        return error_set(err, -EBADMSG, "snapshot: pool %s makes no sense", saved->pool.name);
+    copy.nodes = copy.labels = NULL;
     record_own(snapshot_type(POOL), &copy);
     struct pool pool = copy.pool;
+    pool.where = (where_list){ 0 };
+    pool_take_names(&pool.where, saved->nodes, saved->labels);
+    for (uint32_t i = 0; i < saved->where_count; i++)
+        list_add(&pool.where, saved->where[i]);
     pool.mig = pool.mig <= POOL_MIG_ON ? pool.mig : POOL_MIG_ANY;
     pool.during = (__typeof__(pool.during)){ 0 };
     for (uint32_t i = 0; i < saved->during_count; i++) {

@@ -28,8 +28,7 @@ static void add_builtin(struct state *state)
         resource_claim(&state->resources, resources[i]);
     list_add(&state->pools, (struct pool){ .name = mem_string("default"),
                                            .queue = mem_string(""),
-                                           .model = mem_string(""),
-                                           .nodes = mem_string("") });
+                                           .model = mem_string("") });
     list_add(&state->room.pools, 0);
     list_add(&state->queues, builtin_queue("root", 1));
     list_add(&state->queues, builtin_queue("default", 0));

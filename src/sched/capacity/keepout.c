@@ -110,11 +110,13 @@ bool keepouts_allow(const struct keepouts *keepouts, const struct state *state,
 
 static bool is_named(const struct reservation *reservation, const char *node)
 {
-    const struct pool names = { .model = "", .nodes = reservation->nodes };
-    const struct device any = { .model = "" };
-    const struct node at = { .name = (char *)(uintptr_t)node };
+    size_t length = strlen(node);
 
-    return pool_matches(&names, &any, &at);
+    for (const char *at = reservation->nodes; *at; at += strcspn(at, ","), at += *at == ',') {
+        if (strcspn(at, ",") == length && strncmp(at, node, length) == 0)
+            return true;
+    }
+    return false;
 }
 
 static void shut_machines(struct keepouts *keepouts, const struct state *state, uint32_t number,

@@ -22,13 +22,18 @@ static const char *kind_of(const struct device *device)
     return device->kind ? device->kind : "";
 }
 
+static const char *labels_of(const struct device *device)
+{
+    return device->labels ? device->labels : "";
+}
+
 static bool are_alike(const struct state *state, const struct device *a, const struct device *b)
 {
     return a->memory_mib == b->memory_mib && a->pool == b->pool &&
            a->mig_enabled == b->mig_enabled && a->mig_now == b->mig_now &&
            (a->sick != NULL) == (b->sick != NULL) && (a->drained != NULL) == (b->drained != NULL) &&
            a->is_synthetic == b->is_synthetic && strcmp(a->model, b->model) == 0 &&
-           strcmp(kind_of(a), kind_of(b)) == 0 &&
+           strcmp(kind_of(a), kind_of(b)) == 0 && string_equal(labels_of(a), labels_of(b)) &&
            state->nodes.items[a->node].state == state->nodes.items[b->node].state &&
            node_is_usable(&state->nodes.items[a->node]) ==
                node_is_usable(&state->nodes.items[b->node]);

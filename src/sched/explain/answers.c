@@ -38,6 +38,21 @@ static bool is_kept_by_spot(struct brain *own, const struct place_query *query)
     return place_job(&other, &own->arena, &lease, NULL);
 }
 
+/* Whether it would start at once if it had no conditions. */
+static bool is_kept_by_where(struct brain *own, const struct place_query *query)
+{
+    struct place_query other = *query;
+    struct request any = *query->request;
+    struct lease lease;
+
+    other.shapes = NULL;
+    if (any.where_count == 0 || place_job(&other, &own->arena, &lease, NULL))
+        return false; /* it is something else that keeps it */
+    any.where_count = 0;
+    other.request = &any;
+    return place_job(&other, &own->arena, &lease, NULL);
+}
+
 /* There was no room: what exactly was missing is computed only for an inquiry. */
 static void why_no_room(struct brain *own, const struct job *job, struct why *why)
 {
@@ -56,6 +71,8 @@ static void why_no_room(struct brain *own, const struct job *job, struct why *wh
     arena_clear(&own->arena);
     if (is_kept_by_spot(own, &query))
         *why = (struct why){ .kind = WHY_SPOT, .wanted = query.request->spot };
+    else if (is_kept_by_where(own, &query))
+        *why = (struct why){ .kind = WHY_WHERE };
     else
         place_explain(&query, &own->arena, why);
     why->at = at;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cluster/label.h"
 #include "core/job/role.h"
 
 #include "sched/backfill/time_rules.h"
@@ -249,6 +250,20 @@ static bool dream_member(struct scaling *scaling, const struct node_type *type, 
     return false;
 }
 
+/* Nothing is known of the labels of a machine that is not there. */
+static bool holds_there(const struct state *state, const struct node_type *type, bool is_spot,
+                        const struct request *request)
+{
+    struct node node = { .name = (char *)(uintptr_t) "",
+                         .type = (char *)(uintptr_t)type->name,
+                         .is_spot = is_spot };
+    struct device like = { .model = (char *)(uintptr_t)type->model,
+                           .memory_mib = device_memory(state, type->model) };
+
+    return where_holds(request->where, request->where_count, &node,
+                       request_wants_gpus(request) ? &like : NULL);
+}
+
 /* All members or none. */
 static bool dream_job(struct scaling *scaling, const struct offer *offer, uint32_t wish,
                       const struct job *job, uint32_t most)
@@ -264,6 +279,8 @@ static bool dream_job(struct scaling *scaling, const struct offer *offer, uint32
     if (request->pool[0] && (state_find_pool(state, request->pool) < 0 ||
                              state->pools.items[state_find_pool(state, request->pool)].is_static))
         return false; /* a static pool's machines are named */
+    if (!holds_there(state, type, offer->is_spot, request))
+        return false;
     struct dream *before = mem_zero(count + 1, sizeof(*before));
     mem_copy(before, scaling->dreams.items, count * sizeof(*before));
     for (uint32_t i = 0, number; i < request->members && is_placed; i++)

@@ -135,10 +135,15 @@ static void name_member(struct empty *empty, const struct request *member, uint3
 static void name_what_is_never(struct empty *empty, const struct request *request, uint32_t queue,
                                struct why *why)
 {
-    struct request member;
+    struct request member, anywhere = *request;
 
     if (why_is_never(why->kind))
         return;
+    anywhere.where_count = 0;
+    if (request->where_count > 0 && fits_empty(empty, &anywhere, queue)) {
+        *why = (struct why){ .kind = WHY_NEVER_WHERE };
+        return;
+    }
     if (why->kind == WHY_POOL_MAX || why->kind == WHY_POOL_MIN) {
         why->kind = WHY_NEVER_POOL;
         return;

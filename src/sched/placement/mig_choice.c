@@ -111,7 +111,8 @@ static void look_at_slot(const struct choosing *choosing, uint32_t i, struct cho
     const struct shape_cut *cut = &choosing->shape->cuts.items[number];
     struct fleet_slot slot = see(choosing, i);
 
-    if (!has_room(cut, &slot))
+    if (!has_room(cut, &slot) ||
+        !shape_is_open_slot(choosing->shape, choosing->spot->at->first + i))
         return;
     uint32_t rank = slot_rank(scorer, cut, number);
     rank += choosing->avoid && choosing->avoid[i] ? RANK_AVOID : 0;
@@ -140,7 +141,7 @@ uint32_t instance_options(const struct scorer *scorer, const struct shape *shape
     const struct shape_cut *cut = &shape->cuts.items[number];
     const struct fleet_slot *slot = &spot->slots[i];
 
-    if (!has_room(cut, slot))
+    if (!has_room(cut, slot) || !shape_is_open_slot(shape, spot->at->first + i))
         return 0;
     int64_t options =
         mig_options(scorer->layout->kinds.items[number].table, slot->mig, cut->profile);

@@ -106,7 +106,8 @@ static uint32_t rank_of(const struct scorer *scorer, const struct shape *shape,
     const struct shape_cut *cut = &shape->cuts.items[kind];
     const struct fleet_slot *slot = &spot->slots[i];
 
-    if (cut->milli == 0 || slot->milli < cut->milli || slot->memory_mib < cut->memory_mib)
+    if (cut->milli == 0 || slot->milli < cut->milli || slot->memory_mib < cut->memory_mib ||
+        !shape_is_open_slot(shape, spot->at->first + i))
         return NOT_FREE;
     return slot_rank(scorer, cut, kind);
 }
@@ -115,7 +116,8 @@ static bool has_room_beside(const struct shape *shape, const struct spot *spot)
 {
     uint8_t rule = shape->request->spot;
 
-    if (spot->at->is_spot ? rule == SPOT_NEVER : rule == SPOT_ONLY)
+    if ((spot->at->is_spot ? rule == SPOT_NEVER : rule == SPOT_ONLY) ||
+        !shape_is_open(shape, spot->node))
         return false;
     return spot->at->is_up && spot->free.cpu_milli >= shape->request->cpu_milli &&
            spot->free.memory_mib >= shape->request->memory_mib;
@@ -156,7 +158,8 @@ static uint32_t count_slots(const struct scorer *scorer, const struct shape *sha
     if (spot->at->kind != LAYOUT_MIXED && is_whole(shape)) {
         const struct shape_cut *cut = &shape->cuts.items[spot->at->kind];
         uint32_t rank = slot_rank(scorer, cut, spot->at->kind);
-        by_rank[rank] = cut->milli > 0 ? spot->free.whole : 0;
+        bool serves = cut->milli > 0 && shape_is_open(shape, spot->node);
+        by_rank[rank] = serves ? spot->free.whole : 0;
         return by_rank[rank];
     }
     if (is_instance(shape))

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cluster/label.h"
 #include "core/job/role.h"
 
 enum { REFRESH_NODES = 1024 }; /* machines looked at in one go */
@@ -74,6 +75,41 @@ static struct shape_cut cut_of(const struct gpu_ask *ask, const struct device *d
                                .is_own = device->pool != 0 };
 }
 
+/* Conditions are evaluated here once, and not while machines are compared: for devices of one kind
+ * on a machine together. Kinds that are open nowhere serve nothing. */
+static void evaluate_conditions(struct shape *shape, const struct state *state,
+                                const struct layout *layout)
+{
+    const struct request *request = shape->request;
+    LIST(bool) open_kinds = { 0 };
+
+    list_zero(&shape->open_nodes, layout->nodes.count);
+    list_zero(&shape->open_slots, layout->slots.count);
+    list_zero(&open_kinds, layout->kinds.count);
+    for (uint32_t i = 0; i < layout->nodes.count; i++) {
+        const struct layout_node *at = &layout->nodes.items[i];
+        const struct node *node = &state->nodes.items[i];
+        uint32_t kind = UINT32_MAX;
+        bool is_open = false;
+        if (!shape->ask)
+            shape->open_nodes.items[i] =
+                where_holds(request->where, request->where_count, node, NULL);
+        for (uint32_t k = at->first; shape->ask && k < at->first + at->count; k++) {
+            const struct layout_slot *slot = &layout->slots.items[k];
+            if (slot->kind != kind)
+                is_open = where_holds(request->where, request->where_count, node,
+                                      &state->devices.items[slot->device]);
+            kind = slot->kind;
+            shape->open_slots.items[k] = is_open;
+            shape->open_nodes.items[i] |= is_open;
+            open_kinds.items[kind] |= is_open;
+        }
+    }
+    for (size_t i = 0; i < shape->cuts.count; i++)
+        shape->cuts.items[i].milli = open_kinds.items[i] ? shape->cuts.items[i].milli : 0;
+    list_release(&open_kinds);
+}
+
 void shape_describe(struct shape *shape, const struct state *state, const struct layout *layout,
                     const struct request *request, uint32_t alternative, uint32_t model,
                     uint32_t queue, bool ignore_health)
@@ -100,9 +136,13 @@ void shape_describe(struct shape *shape, const struct state *state, const struct
             cut = shape->ask->kind == SHARE_MIG ? cut_instance(shape->ask, kind, device)
                   : device->mig_enabled         ? cut
                                                 : cut_of(shape->ask, device);
-        shape->is_possible |= cut.milli > 0;
         list_add(&shape->cuts, cut);
     }
+    shape->open_nodes.count = shape->open_slots.count = 0;
+    if (request->where_count > 0)
+        evaluate_conditions(shape, state, layout);
+    for (size_t i = 0; i < shape->cuts.count; i++)
+        shape->is_possible |= shape->cuts.items[i].milli > 0;
 }
 
 static uint64_t key_of(uint64_t serial, uint32_t role, uint32_t alternative, uint32_t model,
@@ -163,6 +203,8 @@ struct shape *shape_claim(struct shapes *shapes, const struct state *state,
 void shape_release(struct shape *shape)
 {
     list_release(&shape->cuts);
+    list_release(&shape->open_nodes);
+    list_release(&shape->open_slots);
     list_release(&shape->costs);
     list_release(&shape->least);
 }

@@ -27,12 +27,15 @@ struct shape {
     uint32_t pool_named;         /* the pool that shared slices count against */
     LIST(struct shape_cut) cuts; /* by kind */
     bool is_possible;            /* some kind serves it */
-    uint64_t layout;             /* version of the layout for cuts and costs; 0: none */
-    uint64_t scores;             /* version of the scorer for costs; 0: none */
-    uint64_t seen;               /* its position in the fleet's log */
-    LIST(int32_t) costs;         /* by node; COST_NONE: does not fit */
-    LIST(int32_t) least;         /* of each block */
-    uint64_t used;               /* value of `uses` at its last use */
+    /* With conditions (core/job/where.h): where they hold. Else both are empty. */
+    LIST(bool) open_nodes; /* by node: for it, or for a device of it */
+    LIST(bool) open_slots; /* by slot */
+    uint64_t layout;       /* version of the layout for cuts and costs; 0: none */
+    uint64_t scores;       /* version of the scorer for costs; 0: none */
+    uint64_t seen;         /* its position in the fleet's log */
+    LIST(int32_t) costs;   /* by node; COST_NONE: does not fit */
+    LIST(int32_t) least;   /* of each block */
+    uint64_t used;         /* value of `uses` at its last use */
 };
 
 struct shapes {
@@ -46,6 +49,16 @@ struct shapes {
 void shape_describe(struct shape *shape, const struct state *state, const struct layout *layout,
                     const struct request *request, uint32_t alternative, uint32_t model,
                     uint32_t queue, bool ignore_health);
+
+/* Its conditions hold somewhere on the machine; for this slot. */
+static inline bool shape_is_open(const struct shape *shape, uint32_t node)
+{
+    return shape->open_nodes.count == 0 || shape->open_nodes.items[node];
+}
+static inline bool shape_is_open_slot(const struct shape *shape, uint32_t slot)
+{
+    return shape->open_slots.count == 0 || shape->open_slots.items[slot];
+}
 
 /* Find or make the shape. Owner: shapes; valid until SHAPES_MAX others were claimed. */
 struct shape *shape_claim(struct shapes *shapes, const struct state *state,

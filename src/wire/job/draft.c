@@ -12,6 +12,7 @@
 #include "core/state/agenda.h"
 #include "time/begin.h"
 #include "wire/job/pattern.h"
+#include "wire/where_text.h"
 
 enum {
     COMMENT_MAX = 1024,
@@ -71,6 +72,15 @@ static int read_pool(const struct draft_key *key, struct job_draft *draft)
 
     int code = reader_name(key->reader, key->object, key->name, &name);
     snprintf(draft->request.pool, sizeof(draft->request.pool), "%s", name);
+    return code;
+}
+
+static int read_conditions(const struct draft_key *key, struct job_draft *draft)
+{
+    int code = where_read(key->reader, key->object, key->name, &draft->where);
+
+    draft->request.where = draft->where.items;
+    draft->request.where_count = (uint32_t)draft->where.count;
     return code;
 }
 
@@ -392,6 +402,7 @@ static const struct draft_row draft_rows[] = {
       .is_always = true },
     { "queue", .read = read_queue },
     { "pool", .read = read_pool },
+    { "where", .read = read_conditions },
     { "priority", .read = read_priority, .expected = "low, normal, high or a number" },
     { "hold", .read = read_flag, .offset = OF_DRAFT(hold) },
     { "begin", .read = read_begin, .expected = "a time" },
@@ -449,6 +460,7 @@ void draft_release(struct job_draft *draft)
     free(draft->deadline_at);
     string_list_destroy(draft->argv);
     draft_release_roles(draft);
+    list_release(&draft->where);
     free(draft->script);
     string_list_destroy(draft->env);
     free(draft->cwd);

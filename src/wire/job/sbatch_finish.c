@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -269,32 +270,47 @@ static int multiply_gpus(const struct sbatch_given *option, struct shape *shape,
     return 0;
 }
 
-/* "v100|a100": one of these models. Nodes have no other features. */
-static int read_constraint(const struct sbatch *sbatch, struct shape *shape, struct error *err)
+static bool is_features(const char *text, size_t length, const char *operators)
+{
+    bool is = length > 0;
+
+    for (size_t i = 0; i < length && is; i++)
+        is = isalnum((unsigned char)text[i]) || strchr("._-+@=", text[i]) ||
+             strchr(operators, text[i]);
+    return is;
+}
+
+/* "nvme&(v100|a100)" as conditions: features are labels or models. What counts nodes, and brackets
+ * for nodes that are alike, is not to be said with conditions. */
+static int read_constraint(struct sbatch *sbatch, struct error *err)
 {
     const struct sbatch_given *option = given(sbatch, SBATCH_CONSTRAINT);
-    const struct gpu_ask *ask = &shape->request.gpus[0];
-    AUTO_RELEASE(text) struct text gpus = { 0 };
+    bool is_several = option && strchr(option->value, '&');
 
     if (!option)
         return 0;
-    if (shape->request.gpu_alternatives == 0)
-        return fail(
-            option, err,
-            "'%.60s': nodes have no features; only GPU models can be asked for, with --gpus",
-            option->value);
-    if (shape->request.gpu_alternatives > 1 || ask->kind != SHARE_WHOLE || ask->model[0])
-        return fail(option, err, "'%.60s': the models are in --gpus already; expected one of them",
-                    option->value);
-    if (strpbrk(option->value, "&,[]*()!:="))
-        return fail(option, err, "'%.60s': expected GPU models, as in a100 or 'v100|a100'",
-                    option->value);
-    AUTO_FREE char *copy = mem_string(option->value);
-    char *rest = copy;
-    for (char *model = strsep(&rest, "|"); model; model = strsep(&rest, "|"))
-        text_printf(&gpus, "%s%s:%u", gpus.length > 0 ? "|" : "", model, (unsigned)ask->count);
-    int code = request_parse_gpus(&shape->request, gpus.bytes, err);
-    return code < 0 ? in_option(option, code, err) : 0;
+    json_t *where = json_array();
+    json_object_set_new(sbatch->job, "where", where);
+    for (const char *at = option->value;; at++) {
+        size_t length = strcspn(at, "&");
+        bool is_inside = length > 2 && at[0] == '(' && at[length - 1] == ')';
+        const char *part = at + is_inside;
+        size_t part_length = length - 2u * is_inside;
+        if (is_several && !is_inside && memchr(part, '|', part_length))
+            return fail(option, err,
+                        "'%.60s': & and | together; expected parentheses around |, like "
+                        "'nvme&(v100|a100)'",
+                        option->value);
+        if (!is_features(part, part_length, "|"))
+            return fail(option, err,
+                        "'%.60s': expected features like a100, 'v100|a100' or 'nvme&a100'; "
+                        "numbers of nodes and brackets are not supported",
+                        option->value);
+        json_array_append_new(where, json_stringn(part, part_length));
+        at += length;
+        if (!*at)
+            return 0;
+    }
 }
 
 static int read_gpus(struct sbatch *sbatch, struct shape *shape, struct error *err)
@@ -310,7 +326,7 @@ static int read_gpus(struct sbatch *sbatch, struct shape *shape, struct error *e
         return fail(bind, err, "'%.60s': expected none; --gpus-per-task binds GPUs to tasks",
                     bind->value);
     if (!option)
-        return read_constraint(sbatch, shape, err);
+        return 0;
     int code = gres ? request_parse_gres(&shape->request, option->value, err)
                     : request_parse_gpus(&shape->request, option->value, err);
     if (code < 0)
@@ -319,8 +335,6 @@ static int read_gpus(struct sbatch *sbatch, struct shape *shape, struct error *e
         code = divide_gpus(option, shape, err);
     else if (shape->tasks > 0 && each == given(sbatch, SBATCH_GPUS_PER_TASK))
         code = multiply_gpus(option, shape, err);
-    if (code == 0)
-        code = read_constraint(sbatch, shape, err);
     if (code < 0)
         return code;
     AUTO_RELEASE(text) struct text gpus = { 0 };
@@ -650,7 +664,7 @@ int sbatch_finish(struct sbatch *sbatch, struct error *err)
     };
     static int (*const others[])(struct sbatch *, struct error *) = {
         read_time,  read_dependency, read_export,     read_priority, read_open_mode,
-        read_retry, read_heals,      read_checkpoint, read_mail,
+        read_retry, read_heals,      read_checkpoint, read_mail,     read_constraint,
     };
     struct shape shape = { 0 };
     int code = 0;

@@ -64,6 +64,7 @@ struct job_draft {
     char *directory;   /* "lr=0.1,seed=1": its name below TARN_IN; NULL without a matrix */
     struct request request;
     struct role *roles; /* of the request */
+    where_list where;   /* the same */
     struct draft_role *role_starts;
     uint32_t role_count;
     char *queue; /* NULL: the sender's own */
