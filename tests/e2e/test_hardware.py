@@ -17,6 +17,7 @@ import pytest
 
 from tarn_test import BUILD, HERE, IS_ROOT, is_sanitized, make_folder, remove_folder, wait_until
 from test_gpu import MPS
+from test_probes import make_tree
 
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TOOL = os.path.join(ROOT, "tools", "hardware")
@@ -186,7 +187,7 @@ def test_an_interrupted_check_leaves_nothing(target, glibc, row, number):
 
 
 def test_a_machine_without_a_driver_has_no_check_that_is_ok(target):
-    if any(glob.glob(folder + "/libnvidia-ml.so*") for folder in ["/usr/lib64", "/usr/lib/x86_64-linux-gnu"]) or glob.glob("/sys/class/drm/card*"):
+    if any(glob.glob(folder + "/libnvidia-ml.so*") for folder in ["/usr/lib64", "/usr/lib/x86_64-linux-gnu"]) or glob.glob("/sys/bus/pci/devices/*/drm"):
         pytest.skip("this machine has a driver")
     process = target.start("--allow-mig", driver=False, CHECK_HARDWARE_GLIBC="folder")
     said = process.communicate(timeout=100)[0]
@@ -195,6 +196,18 @@ def test_a_machine_without_a_driver_has_no_check_that_is_ok(target):
     assert checks["the driver's library"][1] == "nvidia driver: not installed (no libnvidia-ml.so.1)"
     assert facts["driver"] == "none" and "the glibc of the folder" in facts["programs"]
     assert target.is_clean()
+
+
+def test_gpus_of_other_makers_get_the_rows_of_the_daemon(target):
+    make_tree(target.place, "mi300x")
+    process = target.start(driver=False, TARN_DEVICE_ROOT=target.place)
+    said = process.communicate(timeout=300)[0]
+    facts, checks = target.tables()
+    assert process.returncode == 0, said
+    assert {name for name, (result, _) in checks.items() if result == "ok"} == {
+        "daemon lists the GPUs", "/metrics over HTTP", "many jobs, daemon killed, each runs once", "gpus --record, played again", "nothing is left behind"}
+    assert re.fullmatch(r"\d+ x AMD GPU", facts["machine"]) and "(amd)" in checks["daemon lists the GPUs"][1]
+    assert checks["fence, control groups v2"][1] == "this check knows NVIDIA's device files only"
 
 
 def test_a_driver_that_does_not_work_is_a_failure(target):

@@ -172,20 +172,13 @@ static int check_topology(void)
     struct check check = check_begin();
     AUTO_RELEASE(text) struct text wrong = { 0 }, row = { 0 };
     struct smi smi = smi_begin("topo -m");
-    uint32_t rows = 0, columns = 0;
+    uint32_t rows = 0;
 
     while (smi_next(&smi, " \t")) {
-        /* The header has names of GPUs only; a row has one, and then its links. */
-        bool is_row = smi.count > 1 && strncmp(smi.words[0], "GPU", 3) == 0 &&
-                      strncmp(smi.words[1], "GPU", 3) != 0 &&
-                      isdigit((unsigned char)smi.words[0][3]);
-        if (smi.count > 0 && strcmp(smi.words[0], "GPU0") == 0 && !is_row) {
-            while (columns < smi.count && strncmp(smi.words[columns], "GPU", 3) == 0 &&
-                   isdigit((unsigned char)smi.words[columns][3]))
-                columns++;
-        }
-        if (check.count == 1 && smi.count > 1 && strcmp(smi.words[0], "GPU0") == 0)
-            is_row = strcmp(smi.words[1], "X") == 0;
+        /* A row is the name of a GPU and its links; the header has names only. */
+        unsigned number = 0;
+        bool is_row = smi.count > rows + 1 && sscanf(smi.words[0], "GPU%u", &number) == 1 &&
+                      number == rows && strcmp(smi.words[rows + 1], "X") == 0;
         if (!is_row || rows >= check.count)
             continue;
         for (uint32_t i = 0; i < check.count; i++) {
@@ -415,6 +408,15 @@ static int check_foreign(void)
     return answer(ANSWER_OK, "no process uses a GPU");
 }
 
+/* Whether our pids are others than those of the machine, which the driver reports. */
+static bool has_own_pids(void)
+{
+    char name[64] = "";
+
+    return readlink("/proc/self/ns/pid", name, sizeof(name) - 1) > 0 &&
+           strcmp(name, "pid:[4026531836]") != 0; /* the number of the first is fixed */
+}
+
 /* A program of ours holds memory: tarn has to find it among the processes. */
 static int check_process(uint32_t pid, int64_t mib)
 {
@@ -442,9 +444,10 @@ static int check_process(uint32_t pid, int64_t mib)
         }
         free(processes);
     }
-    if (is_unknown && seen.length == 0)
-        return answer(ANSWER_IMPOSSIBLE, "the driver names other pids than ours: this is a "
-                                         "container with pids of its own");
+    if (seen.length == 0 && has_own_pids())
+        return answer(ANSWER_IMPOSSIBLE,
+                      "this is a container with pids of its own; the driver knows others%s",
+                      is_unknown ? ", and names them" : "");
     return answer(ANSWER_FAILED, "pid %" PRIu32 " with %" PRId64 " MiB is not found%s", pid, mib,
                   text_string(&seen));
 }

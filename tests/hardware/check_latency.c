@@ -130,7 +130,7 @@ static void time_errors(const struct nvml_calls *call, nvml_device_t device,
          &large)
     TIME(sram_ecc, "nvmlDeviceGetSramEccErrorStatus", device, &sram)
     TIME(remapped, "nvmlDeviceGetRemappedRows", device, &a, &b, &c, &d)
-    TIME(retired, "nvmlDeviceGetRetiredPages_v2", device, NVML_RETIRED_DBE, &a, NULL, NULL)
+    TIME(retired, "nvmlDeviceGetRetiredPages_v2", device, NVML_RETIRED_DBE, (a = 0, &a), NULL, NULL)
     TIME(retired_pending, "nvmlDeviceGetRetiredPagesPendingStatus", device, &value)
     TIME(fields, "nvmlDeviceGetFieldValues", device, (int)COUNT_OF(fields), fields)
 }
