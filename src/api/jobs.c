@@ -46,10 +46,14 @@ static json_t *view_launch(struct call *call, const struct job *job)
         for (size_t i = 0; i < environment.length; i++)
             count += environment.bytes[i] == '\0';
     }
-    return json_pack("{s:o, s:s, s:o, s:o, s:I}", "command", strings(launch->argv), "cwd",
+    static const char *const attached[] = { [ENGINE_ATTACH_NONE] = "none",
+                                            [ENGINE_ATTACH_STDIN] = "stdin",
+                                            [ENGINE_ATTACH_TERMINAL] = "terminal" };
+    return json_pack("{s:o, s:s, s:o, s:o, s:I, s:s}", "command", strings(launch->argv), "cwd",
                      launch->cwd, "output", path_of(call->api, job, false), "error",
                      launch->error ? path_of(call->api, job, true) : json_null(), "env_count",
-                     (json_int_t)count);
+                     (json_int_t)count, "attach",
+                     launch->attach < COUNT_OF(attached) ? attached[launch->attach] : "none");
 }
 
 static json_t *show_job(struct call *call, const struct job *job)

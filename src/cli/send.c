@@ -2,9 +2,11 @@
 #include "cli/send.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "cli/fields.h"
@@ -25,15 +27,24 @@
     {                                                                                              \
         "ids", 'q', NULL, "print the number of the job and nothing else"                           \
     }
+#define PTY                                                                                        \
+    {                                                                                              \
+        "pty", 0, NULL, "run it on a terminal; tarn attach returns to it"                          \
+    }
 
-const struct option_entry options_run[] = { DEVICES, DRY_RUN, { 0 } };
-const struct option_entry options_submit[] = { DEVICES, DRY_RUN, IDS, { 0 } };
+const struct option_entry options_run[] = {
+    DEVICES, DRY_RUN,
+    PTY,     { "no-stdin", 0, NULL, "do not pass on standard input; the same as < /dev/null" },
+    { 0 },
+};
+const struct option_entry options_submit[] = { DEVICES, DRY_RUN, PTY, IDS, { 0 } };
 
-static bool is_own(const char *word)
+static bool is_own(const struct sending *sending, const char *word)
 {
     return strcmp(word, "--dry-run") == 0 || strcmp(word, "--ids") == 0 ||
-           strcmp(word, "-q") == 0 || strcmp(word, "--devices") == 0 ||
-           string_starts(word, "--devices=");
+           strcmp(word, "--pty") == 0 ||
+           (sending->is_followed && strcmp(word, "--no-stdin") == 0) || strcmp(word, "-q") == 0 ||
+           strcmp(word, "--devices") == 0 || string_starts(word, "--devices=");
 }
 
 /* One of our own at argv[*at], which moves on. */
@@ -45,6 +56,10 @@ static int take_own(struct sending *sending, int argc, char **argv, int *at, str
         sending->is_dry = true;
     } else if (strcmp(word, "--ids") == 0 || strcmp(word, "-q") == 0) {
         sending->is_ids = true;
+    } else if (strcmp(word, "--pty") == 0) {
+        sending->has_terminal = true;
+    } else if (strcmp(word, "--no-stdin") == 0) {
+        sending->passes_stdin = false;
     } else if (word[strlen("--devices")] == '=') {
         sending->devices = strchr(word, '=') + 1;
     } else if (*at == argc) {
@@ -66,7 +81,7 @@ static int read_options(struct sending *sending, int argc, char **argv, int *ret
     for (;;) {
         int until = at;
 
-        while (until < argc && !is_own(argv[until]) && strcmp(argv[until], "--") != 0)
+        while (until < argc && !is_own(sending, argv[until]) && strcmp(argv[until], "--") != 0)
             until++;
         if (until < argc && strcmp(argv[until], "--") == 0)
             until = argc;
@@ -252,6 +267,52 @@ static int check(const json_t *document, const struct yaml_lines *lines, const c
     return submission_parse(document, lines, source, &submission, err);
 }
 
+/* What is typed on a terminal goes there with --pty only: a job in the background must not read it.
+ */
+static bool has_stdin(void)
+{
+    struct stat info;
+
+    if (fstat(STDIN_FILENO, &info) < 0 || isatty(STDIN_FILENO))
+        return false;
+    int mode = fcntl(STDIN_FILENO, F_GETFL);
+    bool is_null = S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3);
+    return mode >= 0 && (mode & O_ACCMODE) != O_WRONLY && !is_null && !S_ISDIR(info.st_mode);
+}
+
+static bool is_one_job(const json_t *document)
+{
+    return !json_object_get(document, "stages") && !json_object_get(document, "array") &&
+           !json_object_get(document, "matrix") && !json_object_get(document, "schedule");
+}
+
+/* Whether the job reads our terminal or standard input. */
+static int set_attach(struct sending *sending, struct error *err)
+{
+    json_t *document = sending->document;
+    const char *file = sending->sbatch.file;
+
+    if (sending->has_terminal && !is_one_job(document))
+        return usage_failed(sending, error_set(err, -EINVAL,
+                                               "--pty: expected one job, not an array, a matrix, "
+                                               "a pipeline or a schedule"));
+    if (sending->has_terminal && sending->is_followed &&
+        (!isatty(STDIN_FILENO) || sending->sbatch.is_json))
+        return usage_failed(sending,
+                            error_set(err, -EINVAL,
+                                      isatty(STDIN_FILENO)
+                                          ? "--pty: expected no --json"
+                                          : "--pty: standard input is not a terminal; tarn submit "
+                                            "--pty and tarn attach start it without one"));
+    if (sending->has_terminal)
+        json_object_set_new(document, "attach", json_string("terminal"));
+    else if (sending->passes_stdin && is_one_job(document) && !json_object_get(document, "input") &&
+             !json_object_get(document, "attach") && !(file && strcmp(file, "-") == 0) &&
+             has_stdin())
+        json_object_set_new(document, "attach", json_string("stdin"));
+    return 0;
+}
+
 static int read_file(struct sending *sending, struct error *err)
 {
     const char *path = sending->sbatch.file;
@@ -271,6 +332,9 @@ static int read_file(struct sending *sending, struct error *err)
     merge(sending->document, sending->sbatch.job);
     set_pipeline_name(sending->document, path);
     add_sender(sending->document, is_stdin ? NULL : path);
+    code = set_attach(sending, err);
+    if (code < 0)
+        return code;
     return check(sending->document, lines, path, err);
 }
 
@@ -298,12 +362,17 @@ static int read_all(struct sending *sending, int argc, char **argv, struct error
         return code;
     sending->document = json_incref(sending->sbatch.job);
     add_sender(sending->document, NULL);
-    return check(sending->document, NULL, NULL, err);
+    code = set_attach(sending, err);
+    return code < 0 ? code : check(sending->document, NULL, NULL, err);
 }
 
 int sending_read(struct sending *sending, int argc, char **argv, struct error *err)
 {
-    *sending = (struct sending){ .takes_stdin = strcmp(argv[0], "submit") == 0 };
+    bool is_run = strcmp(argv[0], "run") == 0;
+
+    *sending = (struct sending){ .takes_stdin = strcmp(argv[0], "submit") == 0,
+                                 .is_followed = is_run,
+                                 .passes_stdin = is_run };
     sbatch_init(&sending->sbatch);
     return read_all(sending, argc, argv, err);
 }

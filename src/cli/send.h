@@ -22,6 +22,9 @@ struct sending {
     bool is_dry;         /* --dry-run, --test-only */
     bool is_ids;         /* -q, --parsable */
     bool takes_stdin;    /* a script may come on standard input */
+    bool is_followed;    /* it is run, not submitted */
+    bool passes_stdin;   /* to the job, where there is any */
+    bool has_terminal;   /* --pty */
     bool is_usage;       /* the failure is wrong usage */
     json_t *document;
 };

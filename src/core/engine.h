@@ -28,6 +28,9 @@
 #include "core/health/reading.h"
 #include "core/probe.h"
 
+/* What clients may connect to of a member, through enter(). */
+enum engine_attach { ENGINE_ATTACH_NONE, ENGINE_ATTACH_STDIN, ENGINE_ATTACH_TERMINAL };
+
 /* How strictly the grant of a resource is kept. */
 enum isolation {
     ISOLATION_ACCOUNTED, /* tracked at allocation, not enforced */
@@ -97,6 +100,7 @@ struct engine_launch {
     const char *output;       /* absolute path for standard output */
     const char *error;        /* absolute path for standard error, or NULL: same as output */
     const char *input;        /* absolute path, or NULL: /dev/null */
+    enum engine_attach attach; /* without input */
     bool append;              /* keep what is in output and error */
     int64_t output_bytes_max; /* then rotated to PATH.1; 0: no limit */
     uint32_t umask;
@@ -225,7 +229,7 @@ struct engine_options {
 };
 
 /* What a module exports as tarn_engine_module. The version changes with this header. */
-enum { ENGINE_MODULE_VERSION = 4 };
+enum { ENGINE_MODULE_VERSION = 5 };
 
 struct engine_module {
     uint32_t version;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that are run inside a job beside its own (tarn exec).
+/* Commands that are run inside a job beside its own (tarn exec), and clients of the job itself.
  *
  * The door is a socket next to the status file, in a directory that only the engine's user can
  * enter: the daemon connects, and hands the connection to a client that may control the job. What
@@ -57,32 +57,12 @@ void door_open(struct shim *shim)
 
 /* ---- what one guest wants ---- */
 
-static void guest_tell(const struct guest *guest, const struct door_answer *answer)
-{
-    send(guest->fd, answer, sizeof(*answer), MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-static void guest_close(struct guest *guest)
-{
-    close(guest->fd);
-    *guest = (struct guest){ .fd = -1 };
-}
-
-static void guest_refuse(struct guest *guest, int code, const char *text)
-{
-    struct door_answer answer = { .failure = code };
-
-    snprintf(answer.text, sizeof(answer.text), "%s", text);
-    guest_tell(guest, &answer);
-    guest_close(guest);
-}
-
 /* The strings of a request: what TERM is, then the arguments. */
 static bool request_read(char *bytes, size_t length, struct visit *visit)
 {
     size_t count = 0;
 
-    if (length < 2 || bytes[length - 1] != '\0')
+    if (length < 1 || bytes[length - 1] != '\0')
         return false;
     visit->term = bytes;
     for (size_t at = strlen(bytes) + 1; at < length; at += strlen(bytes + at) + 1) {
@@ -91,7 +71,7 @@ static bool request_read(char *bytes, size_t length, struct visit *visit)
         visit->argv[count++] = bytes + at;
     }
     visit->argv[count] = NULL;
-    return count > 0;
+    return true;
 }
 
 /* The descriptors of a message; more than are expected are dropped by the kernel. Returns how many
@@ -119,12 +99,16 @@ static size_t count_visits(const struct shim *shim)
 
 static void guest_start(struct shim *shim, struct guest *guest, struct visit *visit)
 {
-    if (count_visits(shim) == DOOR_GUESTS_MAX - 1) {
+    if (visit->argv[0] && count_visits(shim) == DOOR_GUESTS_MAX - 1) {
         guest_refuse(guest, EAGAIN, "too many commands at a time");
         return;
     }
     if (!shim->has_started || shim->main_dead || shim->is_stopping) {
         guest_refuse(guest, ESRCH, shim->has_started ? "the job ends" : "the job starts only now");
+        return;
+    }
+    if (!visit->argv[0]) {
+        attach_take(shim, guest, visit);
         return;
     }
     guest->pid = job_visit(shim, visit, guest->fd);
@@ -152,9 +136,16 @@ static void guest_read(struct shim *shim, struct guest *guest)
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     size_t count = length >= 0 ? take_descriptors(&message, visit.fds) : 0;
-    if (length <= 0 && guest->pid == 0)
+    if (length > 0 && shim->attachment.viewer == guest) {
+        struct winsize size;
+
+        memcpy(&size, bytes, sizeof(size));
+        if (length == (ssize_t)sizeof(size))
+            attach_resize(shim, &size);
+    } else if (length <= 0 && guest->pid == 0) {
+        attach_forget(shim, guest);
         guest_close(guest);
-    else if (length <= 0) {
+    } else if (length <= 0) {
         /* It left: its command is told as by a terminal that is gone. */
         kill(-guest->pid, SIGHUP);
         kill(-guest->pid, SIGCONT);
@@ -166,7 +157,8 @@ static void guest_read(struct shim *shim, struct guest *guest)
     else if (guest->pid == 0)
         guest_refuse(guest, EINVAL, "not a request to run a command");
     for (size_t i = 0; i < count; i++)
-        close(visit.fds[i]);
+        if (visit.fds[i] >= 0)
+            close(visit.fds[i]);
 }
 
 /* Commands that were reaped (tree.c). */

@@ -10,7 +10,6 @@
 
 enum {
     PATH_SIZE = 4096,
-    CHUNK_SIZE = 32768,
     DRAIN_CHUNKS_MAX = 64, /* more than any pipe of ours holds */
 };
 
@@ -41,8 +40,14 @@ static bool stream_open(struct shim *shim, struct stream *stream, const char *pa
         shim_fail(shim, code, "output not writable: %s: %s", path, words_errno(code));
         return false;
     }
-    if (pipe2(ends, O_CLOEXEC) < 0) {
-        shim_fail(shim, errno, "cannot make a pipe for the output: %s", words_errno(errno));
+    bool is_terminal = shim->order.attach == ATTACH_TERMINAL;
+    if (is_terminal)
+        code = terminal_open(&shim->order, ends);
+    else if (pipe2(ends, O_CLOEXEC) < 0)
+        code = errno;
+    if (code != 0) {
+        shim_fail(shim, code, "cannot make a %s for the output: %s",
+                  is_terminal ? "terminal" : "pipe", words_errno(code));
         return false;
     }
     /* Only our end: whether the job's blocks is the job's affair. */
@@ -59,7 +64,10 @@ bool streams_open(struct shim *shim)
     umask(order->umask); /* to stay: rotated files are made with it too, and the job gets it */
     if (!stream_open(shim, &shim->streams[0], order->output))
         return false;
-    if (!order->error || strcmp(order->error, order->output) == 0)
+    if (order->attach == ATTACH_STDIN && !input_open(shim))
+        return false;
+    if (!order->error || order->attach == ATTACH_TERMINAL ||
+        strcmp(order->error, order->output) == 0)
         return true;
     return stream_open(shim, &shim->streams[1], order->error);
 }
@@ -175,14 +183,15 @@ static void stream_store(const struct order *order, struct stream *stream, const
 }
 
 /* False at the end of what is there. */
-static bool stream_read(const struct order *order, struct stream *stream)
+static bool stream_read(struct shim *shim, struct stream *stream)
 {
-    static char chunk[CHUNK_SIZE];
+    static char chunk[STREAM_CHUNK];
 
     ssize_t length = read(stream->pipe_fd, chunk, sizeof(chunk));
     if (length > 0) {
-        stream_store(order, stream, chunk, (size_t)length);
-        return length == (ssize_t)sizeof(chunk);
+        stream_store(&shim->order, stream, chunk, (size_t)length);
+        attach_show(shim, chunk, (size_t)length);
+        return true;
     }
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
@@ -191,9 +200,9 @@ static bool stream_read(const struct order *order, struct stream *stream)
     return false;
 }
 
-void stream_pump(const struct order *order, struct stream *stream)
+void stream_pump(struct shim *shim, struct stream *stream)
 {
-    stream_read(order, stream);
+    stream_read(shim, stream);
 }
 
 void streams_drain(struct shim *shim)
@@ -202,8 +211,8 @@ void streams_drain(struct shim *shim)
         struct stream *stream = &shim->streams[i];
         unsigned chunks = 0;
 
-        while (stream->pipe_fd >= 0 && stream_read(&shim->order, stream) &&
-               chunks < DRAIN_CHUNKS_MAX)
+        while (stream->pipe_fd >= 0 && stream_read(shim, stream) && chunks < DRAIN_CHUNKS_MAX)
             chunks++;
     }
+    attach_drain(shim);
 }

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/types.h>
 
 #include "shim/shim_order.h"
@@ -24,6 +25,9 @@ struct rlimit_order {
     int resource;
     uint64_t soft, hard;
 };
+
+/* What a client may connect to of the job itself. */
+enum attach { ATTACH_NONE, ATTACH_STDIN, ATTACH_TERMINAL };
 
 /* A device file that it must not open. */
 struct deny_order {
@@ -47,6 +51,7 @@ struct order {
     unsigned long cpus[ORDER_CPUS_MAX / (8 * sizeof(unsigned long))]; /* bits */
     bool has_cpus;
     int64_t memory_node; /* plus one; 0: none */
+    enum attach attach;
     bool append, has_user;
     int64_t bytes_max;
     unsigned keep;
@@ -87,6 +92,24 @@ struct visit {
     int fds[DOOR_FDS];
 };
 
+enum {
+    STREAM_CHUNK = 32768, /* of output, read at once */
+    ATTACH_LAST = 16384,  /* output of a terminal that the next client sees first */
+    ATTACH_INPUT = 4096,
+};
+
+/* The client of the job itself (attach.c). */
+struct attachment {
+    int job_fd;           /* the job's end of its standard input; -1 after its start */
+    int input_fd;         /* the other end, that no client took yet; -1: none */
+    int from_fd, to_fd;   /* the pipes of the client of a terminal; -1: none, or closed */
+    struct guest *viewer; /* that client; NULL: none */
+    bool has_size;        /* it has told its size */
+    int64_t deadline;     /* of input_fd, or of what the client did not take */
+    size_t in_length, in_done, out_length, out_done, last_length;
+    char in[ATTACH_INPUT], out[STREAM_CHUNK], last[ATTACH_LAST];
+};
+
 struct shim {
     struct order order;
     int status_fd;
@@ -97,6 +120,7 @@ struct shim {
     struct stream streams[2];
     int door_fd; /* -1: none */
     struct guest guests[DOOR_GUESTS_MAX];
+    struct attachment attachment;
     bool main_dead;   /* and reaped; wait_status is set */
     bool childless;   /* nothing of the job is left */
     bool is_stopping; /* a stop was requested */
@@ -142,8 +166,8 @@ bool fence_raise(struct shim *shim);
 
 /* output.c: false, with the failure set, if a file or pipe cannot be opened. */
 bool streams_open(struct shim *shim);
-void stream_pump(const struct order *order, struct stream *stream); /* copy the available output */
-void streams_drain(struct shim *shim);                              /* copy the rest, bounded */
+void stream_pump(struct shim *shim, struct stream *stream); /* copy the available output */
+void streams_drain(struct shim *shim);                      /* copy the rest, bounded */
 
 /* job.c: false, with the failure set, if no process could be created. */
 bool job_start(struct shim *shim);
@@ -153,6 +177,27 @@ void job_read_exec(struct shim *shim);
 /* Start a command beside the job, in its control groups and with its environment, limits and user.
  * Its failure goes to answer_fd as a struct door_answer. Returns its pid, or -1 with errno. */
 pid_t job_visit(struct shim *shim, const struct visit *visit, int answer_fd);
+
+/* attach.c */
+/* A terminal in place of the output's pipe: our end and the job's. Returns 0 or an errno. */
+int terminal_open(const struct order *order, int ret_ends[2]);
+bool input_open(struct shim *shim); /* the pipe of standard input; false, with the failure set */
+void attach_take(struct shim *shim, struct guest *guest, struct visit *visit);
+void attach_forget(struct shim *shim, const struct guest *guest);  /* it has left */
+void attach_resize(struct shim *shim, const struct winsize *size); /* what its client says */
+/* The terminal's output. While the client has not taken the last, no more is to be read. */
+void attach_show(struct shim *shim, const char *bytes, size_t length);
+bool attach_is_full(const struct shim *shim);
+void attach_drain(struct shim *shim); /* at the end: the rest, bounded */
+enum { ATTACH_POLLS = 3 };
+void attach_polls(const struct shim *shim, struct pollfd polls[ATTACH_POLLS]);
+int attach_wait_ms(const struct shim *shim); /* -1: no end */
+void attach_serve(struct shim *shim, const struct pollfd polls[ATTACH_POLLS]);
+
+/* guest.c: one connection through the door */
+void guest_tell(const struct guest *guest, const struct door_answer *answer);
+void guest_close(struct guest *guest);
+void guest_refuse(struct guest *guest, int code, const char *text); /* and close it */
 
 /* door.c */
 void door_open(struct shim *shim);

@@ -140,8 +140,13 @@ static void child_take_streams(const struct shim *shim, int pipe_fd)
 
     if (shim->order.input)
         child_take_input(shim->order.input, pipe_fd);
+    if (shim->order.attach == ATTACH_STDIN && dup2(shim->attachment.job_fd, STDIN_FILENO) < 0)
+        child_fail(pipe_fd, errno, "cannot connect the input: %s", words_errno(errno));
     if (dup2(output->job_fd, STDOUT_FILENO) < 0 || dup2(error->job_fd, STDERR_FILENO) < 0)
         child_fail(pipe_fd, errno, "cannot connect the output: %s", words_errno(errno));
+    if (shim->order.attach == ATTACH_TERMINAL &&
+        (dup2(output->job_fd, STDIN_FILENO) < 0 || ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0))
+        child_fail(pipe_fd, errno, "cannot connect the terminal: %s", words_errno(errno));
 }
 
 /* Ours, and two that posix_spawn leaves ignored: the C library hides those, so the kernel is asked
@@ -367,6 +372,9 @@ bool job_start(struct shim *shim)
             close(shim->streams[i].job_fd);
         shim->streams[i].job_fd = -1;
     }
+    if (shim->attachment.job_fd >= 0)
+        close(shim->attachment.job_fd);
+    shim->attachment.job_fd = -1;
     return true;
 }
 

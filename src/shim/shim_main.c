@@ -12,7 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { KILL_AGAIN_MS = 20, FIRST_OF_DOOR = 5 /* of what is polled */ };
+enum {
+    KILL_AGAIN_MS = 20,
+    FIRST_OF_DOOR = 5 /* of what is polled */,
+    FIRST_OF_ATTACH = FIRST_OF_DOOR + DOOR_POLLS
+};
 
 static bool signals_open(struct shim *shim)
 {
@@ -38,6 +42,8 @@ static void ask_to_stop(struct shim *shim)
 {
     if (shim->order.signal == 0 || tree_signal_catching(shim, shim->order.signal) == 0)
         tree_signal(shim, SIGTERM);
+    if (shim->order.attach == ATTACH_TERMINAL)
+        tree_signal_catching(shim, SIGHUP); /* an interactive shell ignores SIGTERM */
 }
 
 /* The engine sends its grace along; a plain kill by a user means that of the order, and a second
@@ -79,19 +85,23 @@ static void shim_turn(struct shim *shim, int timeout_ms)
     struct pollfd polls[] = {
         { .fd = shim->signal_fd, .events = POLLIN },
         { .fd = shim->exec_fd, .events = POLLIN },
-        { .fd = shim->streams[0].pipe_fd, .events = POLLIN },
+        { .fd = attach_is_full(shim) ? -1 : shim->streams[0].pipe_fd, .events = POLLIN },
         { .fd = shim->streams[1].pipe_fd, .events = POLLIN },
         { .fd = shim->pending_length > 0 ? ORDER_NOTIFY_FD : -1, .events = POLLOUT },
-        [FIRST_OF_DOOR + DOOR_POLLS - 1] = { .fd = -1 },
+        [FIRST_OF_ATTACH + ATTACH_POLLS - 1] = { .fd = -1 },
     };
 
     door_polls(shim, &polls[FIRST_OF_DOOR]);
+    attach_polls(shim, &polls[FIRST_OF_ATTACH]);
+    int attach_ms = attach_wait_ms(shim);
+    if (attach_ms >= 0 && (timeout_ms < 0 || attach_ms < timeout_ms))
+        timeout_ms = attach_ms;
     if (poll(polls, sizeof(polls) / sizeof(polls[0]), timeout_ms) < 0)
         return;
     if (polls[2].revents != 0)
-        stream_pump(&shim->order, &shim->streams[0]);
+        stream_pump(shim, &shim->streams[0]);
     if (polls[3].revents != 0)
-        stream_pump(&shim->order, &shim->streams[1]);
+        stream_pump(shim, &shim->streams[1]);
     if (polls[1].revents != 0)
         job_read_exec(shim);
     if (polls[4].revents != 0)
@@ -100,6 +110,7 @@ static void shim_turn(struct shim *shim, int timeout_ms)
         signals_read(shim);
         tree_reap(shim);
     }
+    attach_serve(shim, &polls[FIRST_OF_ATTACH]);
     door_serve(shim, &polls[FIRST_OF_DOOR]);
 }
 
@@ -181,6 +192,7 @@ int main(void)
         .signal_fd = -1,
         .exec_fd = -1,
         .door_fd = -1,
+        .attachment = { .job_fd = -1, .input_fd = -1, .from_fd = -1, .to_fd = -1 },
         .streams = { { .pipe_fd = -1, .job_fd = -1, .file_fd = -1 },
                      { .pipe_fd = -1, .job_fd = -1, .file_fd = -1 } },
     };

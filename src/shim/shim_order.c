@@ -162,6 +162,15 @@ static bool memory_read(struct order *order, const char *text)
     return true;
 }
 
+static bool attach_read(struct order *order, const char *value)
+{
+    if (strcmp(value, ORDER_STDIN) == 0)
+        order->attach = ATTACH_STDIN;
+    else if (strcmp(value, ORDER_TERMINAL) == 0)
+        order->attach = ATTACH_TERMINAL;
+    return order->attach != ATTACH_NONE;
+}
+
 static bool key_read(struct order *order, const char *key, const char *value)
 {
     bool ok = true;
@@ -176,6 +185,8 @@ static bool key_read(struct order *order, const char *key, const char *value)
         return cpus_read(order, value);
     if (strcmp(key, ORDER_MEMORY) == 0)
         return memory_read(order, value);
+    if (strcmp(key, ORDER_ATTACH) == 0)
+        return attach_read(order, value);
     if (strcmp(key, ORDER_DENY) == 0)
         return deny_read(order, value);
     if (strcmp(key, ORDER_MKDIR) == 0 && order->dir_count < ORDER_DIRS_MAX) {

@@ -47,6 +47,7 @@ enum {
 #define ORDER_OUTPUT    "out"       /* */
 #define ORDER_ERROR     "err"       /* absent: same as out */
 #define ORDER_INPUT     "in"        /* absent: /dev/null */
+#define ORDER_ATTACH    "attach"    /* stdin, terminal: its input comes through the door */
 #define ORDER_APPEND    "append"    /* 1: keep what is in the output files */
 #define ORDER_BYTES     "bytes_max" /* rotate output files there; 0: never */
 #define ORDER_KEEP      "keep"      /* rotated files to keep */
@@ -72,9 +73,17 @@ enum {
 #define ORDER_ARG "arg" /* one argument of the job */
 #define ORDER_ENV "env" /* one NAME=value of the job */
 
-/* A command beside the job: the shim listens on a SOCK_SEQPACKET at the path of the status file
- * with this suffix. A request is one message: NUL-terminated strings, the value of TERM (empty:
- * that of the job) and the arguments, with DOOR_FDS descriptors. The answer is one, too. */
+#define ORDER_STDIN    "stdin"
+#define ORDER_TERMINAL "terminal"
+
+/* A command beside the job, or a client of the job itself: the shim listens on a SOCK_SEQPACKET at
+ * the path of the status file with this suffix. A request is one message: NUL-terminated strings,
+ * the value of TERM (empty: that of the job) and the arguments, with DOOR_FDS descriptors.
+ *
+ * With arguments they are run, and the answer is how that ended. Without, the client wants what the
+ * order attaches: of a terminal the shim copies between it and the first two descriptors, and each
+ * message of the size of a struct winsize is the size of the client's; of standard input the answer
+ * comes with the writing end of its pipe, once. */
 #define DOOR_SUFFIX ".door"
 
 struct door_answer {

@@ -158,6 +158,15 @@ static void tell_dry(const json_t *submitted)
              waits[0] ? "would wait: " : "would start at once", waits);
 }
 
+static enum engine_attach input_of(const json_t *document)
+{
+    const char *word = field_text(document, "attach");
+
+    return strcmp(word, "stdin") == 0      ? ENGINE_ATTACH_STDIN
+           : strcmp(word, "terminal") == 0 ? ENGINE_ATTACH_TERMINAL
+                                           : ENGINE_ATTACH_NONE;
+}
+
 static int post_and_follow(struct sending *sending, bool cancels, int signal_fd, int *ret_status,
                            struct error *err)
 {
@@ -183,6 +192,7 @@ static int post_and_follow(struct sending *sending, bool cancels, int signal_fd,
         .session = &session,
         .submitted = json_array_get(json_object_get(reply, "submitted"), 0),
         .signal_fd = signal_fd,
+        .input = input_of(sending->document),
         .cancels = cancels,
         .is_quiet = sending->sbatch.is_quiet,
         .is_json = sending->sbatch.is_json,

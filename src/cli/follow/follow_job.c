@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "cli/follow/ctrl_c.h"
+#include "cli/follow/visit.h"
 #include "cli/job_view.h"
 #include "cli/screen.h"
 
@@ -82,6 +83,9 @@ struct following {
     bool is_introduced, is_deaf; /* the reader of the output has closed it */
     bool has_failed_output;
     time_t asked_at;
+    int64_t joined; /* the attempt that has our terminal or standard input; 0: none had */
+    bool is_logged; /* its output is read although it has a terminal: it was too fast for us */
+    struct passing passing;
 };
 
 int follow_interrupted(const struct follow_plan *plan, const char *what, int *ret_status)
@@ -195,6 +199,8 @@ static void introduce(struct following *following)
     }
     if (field_number(following->job, "attempt") > 1)
         text_printf(&text, " · attempt %" PRId64, field_number(following->job, "attempt"));
+    if (following->plan->input == ENGINE_ATTACH_TERMINAL && !job_is_ended(following->job))
+        text_add(&text, " · " VISIT_DETACH_KEYS " detaches");
     talk("%s", text.bytes);
 }
 
@@ -257,15 +263,19 @@ static void ask_again(struct following *following)
 
 static void open_output(struct following *following)
 {
-    AUTO_FREE char *path =
-        mem_printf("/v1/jobs/%s/output?follow=1&offset=%" PRIu64, following->id, following->offset);
+    AUTO_RELEASE(text) struct text path = { 0 };
 
-    client_stream_open(following->plan->session->client, path, &following->output);
+    text_printf(&path, "/v1/jobs/%s/output?follow=1&offset=%" PRIu64, following->id,
+                following->offset);
+    if (following->plan->tail > 0 && following->offset == 0)
+        text_printf(&path, "&tail=%u", following->plan->tail);
+    client_stream_open(following->plan->session->client, path.bytes, &following->output);
 }
 
 static bool wants_output(const struct following *following)
 {
-    return !following->plan->is_json && !following->has_failed_output;
+    return !following->plan->is_json && !following->has_failed_output &&
+           (following->plan->input != ENGINE_ATTACH_TERMINAL || following->is_logged);
 }
 
 /* Give on what has come; the job does not notice when its reader leaves. */
@@ -311,6 +321,93 @@ static int mend(struct following *following, struct error *err)
     return code;
 }
 
+/* ---- our terminal, or our standard input ---- */
+
+static void read_log(struct following *following)
+{
+    if (following->is_logged)
+        return;
+    following->is_logged = true;
+    if (wants_output(following))
+        open_output(following);
+}
+
+/* 0: it is over; 1: left, with *ret_status. */
+static int use_terminal(struct following *following, struct visit *visit, int *ret_status)
+{
+    const struct follow_plan *plan = following->plan;
+    enum visit_end end = visit_copy(visit, plan->signal_fd);
+
+    visit_close(visit);
+    if (end == VISIT_OVER && visit->answer.failure == 0)
+        return 0;
+    *ret_status = end == VISIT_SIGNALLED  ? INTERRUPT_STATUS + interrupt_take(plan->signal_fd)
+                  : end == VISIT_DETACHED ? 0
+                                          : 1;
+    if (end == VISIT_OVER)
+        say("job %s: %.*s", following->id, (int)sizeof(visit->answer.text), visit->answer.text);
+    talk("%sjob %s goes on; tarn attach %s returns to it, tarn cancel %s ends it",
+         end == VISIT_DETACHED ? "\n" : "", following->id, following->id, following->id);
+    return 1;
+}
+
+/* Of a job that is over already there is nothing to say. */
+static void tell_not_joined(struct following *following, const struct error *why)
+{
+    AUTO_FREE char *path = mem_printf("/v1/jobs/%s", following->id);
+    AUTO(json) json_t *job = NULL;
+
+    if (session_get(following->plan->session, path, &job, NULL) < 0 ||
+        strcmp(field_text(job, "state"), "running") != 0)
+        return;
+    say("job %s: %s", following->id, why->text);
+}
+
+/* Half of the input would be worse than none, so it is killed at once. */
+static void cancel_half_fed(struct following *following, const struct error *why)
+{
+    AUTO_FREE char *path = mem_printf("/v1/jobs/%s/cancel?signal_now=1", following->id);
+    struct error err;
+
+    say("job %s was restarted, but %s; it is cancelled", following->id, why->text);
+    if (session_send(following->plan->session, "POST", path, NULL, NULL, &err) < 0)
+        complain(&err);
+}
+
+/* 0: go on; 1: left, with *ret_status. */
+static int join(struct following *following, int *ret_status)
+{
+    static struct visit visit;
+    const struct follow_plan *plan = following->plan;
+    struct error err;
+    int input = -1;
+
+    if (!following->job || plan->input == ENGINE_ATTACH_NONE)
+        return 0;
+    if (plan->input == ENGINE_ATTACH_TERMINAL && job_is_ended(following->job) &&
+        following->joined == 0)
+        read_log(following);
+    if (strcmp(field_text(following->job, "state"), "running") != 0 ||
+        following->joined == field_number(following->job, "attempt"))
+        return 0;
+    int code = visit_attach(&visit, plan->session, following->id, &input, &err);
+    if (code < 0) {
+        visit_close(&visit);
+        tell_not_joined(following, &err);
+        if (plan->input == ENGINE_ATTACH_TERMINAL && following->joined == 0)
+            read_log(following);
+        following->joined = field_number(following->job, "attempt");
+        return 0;
+    }
+    following->joined = field_number(following->job, "attempt");
+    if (input < 0)
+        return use_terminal(following, &visit, ret_status);
+    visit_close(&visit);
+    if (passing_start(&following->passing, input, &err) < 0)
+        cancel_half_fed(following, &err);
+    return 0;
+}
+
 /* The output is whole when its stream has ended well. */
 static bool is_complete(const struct following *following)
 {
@@ -330,6 +427,8 @@ static int follow_on(struct following *following, int *ret_status, struct error 
         if (code == -EINTR && follow_interrupted(following->plan, what, ret_status) != 0)
             return 1;
         hear_all(following);
+        if (join(following, ret_status) != 0)
+            return 1;
         copy_output(following);
         if (following->is_deaf && !(following->job && job_is_ended(following->job))) {
             talk("job %s goes on; tarn logs -f %s, tarn cancel %s\n", following->id, following->id,
@@ -373,6 +472,7 @@ int follow_job(const struct follow_plan *plan, int *ret_status, struct error *er
         tell_end(&following);
         *ret_status = job_exit_status(following.job);
     }
+    passing_stop(&following.passing);
     client_stream_close(&following.output);
     watch_close(&following.watch);
     json_decref(following.job);

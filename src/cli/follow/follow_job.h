@@ -15,12 +15,15 @@
 #include "base/error.h"
 #include "cli/select.h"
 #include "cli/session.h"
+#include "core/engine.h"
 #include "io/client.h"
 
 struct follow_plan {
     struct session *session;
     const json_t *submitted; /* one of "submitted" of POST /v1/jobs */
     int signal_fd;           /* of interrupt_open */
+    enum engine_attach input; /* what of us the job gets */
+    unsigned tail;           /* lines of output to begin with; 0: all */
     bool cancels;            /* a signal cancels the job */
     bool is_quiet;           /* no talk */
     bool is_json;            /* no messages and no output; the job as JSON at its end */

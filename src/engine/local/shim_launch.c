@@ -84,6 +84,9 @@ int launch_write(const struct engine_launch *launch, struct text *order, struct 
         add_string(order, ORDER_ERROR, launch->error);
     if (launch->input)
         add_string(order, ORDER_INPUT, launch->input);
+    if (launch->attach != ENGINE_ATTACH_NONE)
+        add_string(order, ORDER_ATTACH,
+                   launch->attach == ENGINE_ATTACH_STDIN ? ORDER_STDIN : ORDER_TERMINAL);
     launch_add(order, ORDER_APPEND, "%d", launch->append);
     launch_add(order, ORDER_BYTES, "%" PRId64,
                launch->output_bytes_max > 0 ? launch->output_bytes_max : 0);

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "core/engine.h"
 #include "core/state/agenda.h"
 #include "time/begin.h"
 #include "wire/job/pattern.h"
@@ -169,6 +170,20 @@ static int read_spot(const struct draft_key *key, struct job_draft *draft)
 
     int code = reader_word(key->reader, key->object, key->name, words, &word);
     draft->request.spot = (uint8_t)word;
+    return code;
+}
+
+static int read_attach(const struct draft_key *key, struct job_draft *draft)
+{
+    static const char *const words[] = { "none", "stdin", "terminal", NULL };
+    size_t word = ENGINE_ATTACH_NONE;
+
+    int code = reader_word(key->reader, key->object, key->name, words, &word);
+    draft->attach = (uint8_t)word;
+    if (code == 0 && word != ENGINE_ATTACH_NONE && draft->input)
+        code = key_fail(key, -EINVAL, "expected none beside input");
+    if (code == 0 && word == ENGINE_ATTACH_TERMINAL && draft->error)
+        code = key_fail(key, -EINVAL, "expected no file of error: a terminal has one output");
     return code;
 }
 
@@ -423,6 +438,7 @@ static const struct draft_row draft_rows[] = {
     { "output", .read = read_pattern, .offset = OF_DRAFT(output), .most = SUBMISSION_PATH_MAX },
     { "error", .read = read_pattern, .offset = OF_DRAFT(error), .most = SUBMISSION_PATH_MAX },
     { "input", .read = read_pattern, .offset = OF_DRAFT(input), .most = SUBMISSION_PATH_MAX },
+    { "attach", .read = read_attach },
     { "append", .read = read_flag, .offset = OF_DRAFT(append) },
     { "comment", .read = read_comment, .offset = OF_DRAFT(comment), .most = COMMENT_MAX },
     { "export", .read = draft_read_env, .is_always = true },

@@ -67,6 +67,8 @@ json_t *launch_to_json(const struct job_draft *draft, const uint64_t *input_grou
         json_object_set_new(object, "tasks", json_integer(draft->tasks));
     if (draft->task_gpus)
         json_object_set_new(object, "task_gpus", json_integer(draft->task_gpus));
+    if (draft->attach)
+        json_object_set_new(object, "attach", json_integer(draft->attach));
     if (draft->append)
         json_object_set_new(object, "append", json_true());
     if (draft->outputs && draft->outputs[0])
@@ -139,6 +141,7 @@ int launch_from_json(const char *bytes, size_t length, struct launch **ret, stru
         .input = string_from_json(object, "input"),
         .directory = string_from_json(object, "directory"),
         .outputs = strings_from_json(json_object_get(object, "outputs")),
+        .attach = (uint8_t)json_integer_value(json_object_get(object, "attach")),
         .append = json_is_true(json_object_get(object, "append")),
         .stop_signal = (int)json_integer_value(json_object_get(object, "signal")),
         .tasks = (uint32_t)json_integer_value(json_object_get(object, "tasks")),

@@ -44,6 +44,7 @@ struct launch {
     uint32_t tasks, task_gpus; /* that srun starts in it (submission.h) */
     int stop_signal;           /* that asks it to save its work; 0: SIGTERM */
     bool append;
+    uint8_t attach; /* enum engine_attach */
 };
 
 /* input_groups has the group of each of draft->inputs. home: where to start without a cwd. */

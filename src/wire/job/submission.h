@@ -73,6 +73,7 @@ struct job_draft {
     bool hold;
     bool requeue; /* tried again after it was lost, while retry allows; true unless it says no */
     bool append;
+    uint8_t attach;        /* enum engine_attach */
     usec_t begin_delay; /* from now; 0: at once */
     char *
         begin_at; /* "HH:MM[:SS]", "YYYY-MM-DD[THH:MM[:SS]]", for a caller that has a clock; NULL */

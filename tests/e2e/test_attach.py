@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Standard input and terminals of jobs: tarn run, run --pty, exec --pty, attach."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+import tarn_test
+from tarn_test import TARN, wait_until
+from terminal import Terminal
+from test_cli import Shell
+
+
+@pytest.fixture
+def shell():
+    root = tarn_test.make_folder()
+    shell = Shell(root)
+    before = os.getcwd()
+    os.chdir(shell.work)  # of programs on terminals
+    yield shell
+    os.chdir(before)
+    shell.close()
+    tarn_test.remove_folder(root)
+
+
+def start(shell, *words, **keys):
+    return subprocess.Popen([TARN, *[str(word) for word in words]], cwd=shell.work, env=shell.environment,
+                            **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **keys})
+
+
+def ended(shell, number):
+    return shell.api.wait_end(number)
+
+
+def is_running(shell, number):
+    try:
+        return shell.api.get("/v1/jobs/%d" % number)["state"] == "running"
+    except (OSError, tarn_test.Refused):
+        return False
+
+
+# ---- standard input ----
+
+def test_run_passes_standard_input_on_to_its_end(shell):
+    assert shell.out("run", "-Q", "--", "wc", "-l", stdin="a\nb\n") == "2\n"
+    assert shell.out("run", "-Q", "--", "cat", stdin="") == ""
+    assert shell.json("run", "--json", "--", "cat", stdin="x")["launch"]["attach"] == "stdin"
+    # 64 MiB: more than any pipe holds.
+    folder = shell.work
+    with open(os.path.join(folder, "big"), "wb") as file:
+        for i in range(64):
+            file.write(bytes([i]) * (1 << 20))
+    with open(os.path.join(folder, "big"), "rb") as file:
+        done = start(shell, "run", "-Q", "--", "sh", "-c", "cmp - big && echo same", stdin=file)
+        out, err = done.communicate(timeout=tarn_test.PATIENCE_S)
+    assert (out, done.returncode) == (b"same\n", 0), err
+
+
+def test_a_slow_reader_makes_the_writer_wait(shell):
+    done = start(shell, "run", "-Q", "--", "sh", "-c", "until [ -e go ]; do sleep 0.05; done; wc -c")
+    os.set_blocking(done.stdin.fileno(), False)
+    wait_until("the job runs", lambda: is_running(shell, 1))
+    written, idle = 0, 0
+    while idle < 20:  # until nothing has taken any more for a second
+        try:
+            count = os.write(done.stdin.fileno(), b"x" * 65536)
+            written, idle = written + count, 0
+        except BlockingIOError:
+            idle += 1
+            time.sleep(0.05)
+        assert written < 64 << 20
+    shell.file("go", "")
+    os.set_blocking(done.stdin.fileno(), True)
+    out, err = done.communicate(timeout=tarn_test.PATIENCE_S)
+    assert (int(out), done.returncode) == (written, 0), err
+
+
+def test_without_input_the_job_reads_an_end_of_file(shell):
+    assert shell.out("run", "-Q", "--", "cat") == ""  # </dev/null
+    assert shell.out("run", "-Q", "--no-stdin", "--", "wc", "-c", stdin="abc") == "0\n"
+    number = int(shell.out("submit", "-q", "--", "sh", "-c", "readlink /proc/self/fd/0", stdin="abc"))
+    ended(shell, number)
+    assert shell.out("logs", number) == "/dev/null\n"
+    # Its own file is stronger, and an array has none.
+    shell.file("data", "from a file")
+    assert shell.out("run", "-Q", "-i", "data", "--", "cat", stdin="abc") == "from a file"
+    shell.run("run", "--array", "0-1", "--", "cat", stdin="abc")
+
+
+def test_the_first_rank_of_a_gang_reads_it(shell):
+    shell.run("run", "-Q", "--ranks", 2, "-o", "out.%t", "--", "sh", "-c", 'wc -c > "got.$TARN_RANK"', stdin="abc")
+    with open(os.path.join(shell.work, "got.0")) as first, open(os.path.join(shell.work, "got.1")) as second:
+        assert (first.read(), second.read()) == ("3\n", "0\n")
+
+
+def test_a_client_that_dies_is_an_end_of_file(shell):
+    done = start(shell, "run", "--", "sh", "-c", "cat > got; echo over >> got")
+    done.stdin.write(b"half")
+    done.stdin.flush()
+    path = os.path.join(shell.work, "got")
+    wait_until("the job has read it", lambda: os.path.exists(path) and os.path.getsize(path) == 4)
+    done.kill()
+    done.communicate()
+    assert ended(shell, 1)["result"] == "ok"
+    with open(path) as got:
+        assert got.read() == "halfover\n"
+
+
+def test_a_signal_leaves_the_job_and_ends_its_input(shell):
+    done = start(shell, "run", "--", "cat")
+    wait_until("the job runs", lambda: is_running(shell, 1))
+    done.send_signal(signal.SIGTERM)
+    out, err = done.communicate(timeout=tarn_test.PATIENCE_S)
+    assert done.returncode == 128 + signal.SIGTERM and b"job 1 goes on" in err
+    assert ended(shell, 1)["result"] == "ok"
+
+
+def test_a_job_that_does_not_read_keeps_nobody(shell):
+    read, write = os.pipe()  # nobody ever writes
+    done = start(shell, "run", "-Q", "--", "true", stdin=read)
+    out, err = done.communicate(timeout=tarn_test.PATIENCE_S)
+    assert done.returncode == 0, err
+    os.close(read)
+    os.close(write)
+
+
+def test_after_a_restart_a_file_is_read_again_and_a_pipe_ends_the_job(shell):
+    script = 'cat > "got.$TARN_ATTEMPT"; [ "$TARN_ATTEMPT" -gt 1 ]'
+    shell.file("data", "all of it")
+    with open(os.path.join(shell.work, "data")) as data:
+        done = start(shell, "run", "--retry", "1", "--", "sh", "-c", script, stdin=data)
+        out, err = done.communicate(timeout=tarn_test.PATIENCE_S)
+    assert done.returncode == 0, err
+    with open(os.path.join(shell.work, "got.2")) as got:
+        assert got.read() == "all of it"
+    said = shell.refused(1, "run", "--retry", 1, "--", "sh", "-c", "cat; false", stdin="some")
+    assert "its standard input cannot be passed on twice; it is cancelled" in said
+    # What was not begun is passed on to the next attempt.
+    done = start(shell, "run", "-Q", "--retry", "1", "--", "sh", "-c",
+                 "[ $TARN_ATTEMPT -gt 1 ] || exit 1; echo ready > ready; cat")
+    wait_until("the second attempt runs", lambda: os.path.exists(os.path.join(shell.work, "ready")))
+    out, err = done.communicate(b"late", timeout=tarn_test.PATIENCE_S)
+    assert (out, done.returncode) == (b"late", 0), err
+
+
+# ---- terminals ----
+
+def on_terminal(shell, *words, **keys):
+    return Terminal([TARN, *words], shell.environment, **keys)
+
+
+def test_run_pty_is_a_terminal_with_its_size_and_status(shell):
+    shell.out("up")
+    terminal = on_terminal(shell, "run", "--pty", "--", "sh", "-c",
+                           "tty; read line; stty size; read line; stty size; echo got=$line err >&2; exit 5",
+                           columns=91, rows=33)
+    terminal.expect("/dev/pts")
+    terminal.send("\r")
+    terminal.expect("33 91")
+    assert terminal.expect(r"/dev/pts/\d+") and "Ctrl-] d detaches" in terminal.text()
+    terminal.resize(70, 20)
+    terminal.send("hello\r")
+    terminal.expect("got=hello err")
+    terminal.expect("20 70")
+    terminal.expect("exit status 5")
+    assert terminal.end() == 5
+    assert terminal.is_restored()
+    assert "got=hello err" in shell.out("logs", 1)
+
+
+def test_an_interactive_shell_has_job_control(shell):
+    shell.out("up")
+    terminal = on_terminal(shell, "run", "--pty", "--gpus", "1", "--", "bash", "--norc")
+    terminal.send("PS1='here> '\r")
+    terminal.expect("^here>$")
+    terminal.send("sh -c 'echo begun; exec sleep 600'\r")
+    terminal.expect("^begun")
+    terminal.send("\x03")  # to the program, not to tarn
+    terminal.expect("\\^C")
+    terminal.send("echo $(( 6 * 7 )) $TERM\r")
+    terminal.expect("^42 xterm-256color")
+    terminal.send("sh -c 'echo again; exec sleep 600'\r")
+    terminal.expect("^again")
+    terminal.send("\x1a")
+    terminal.expect("Stopped")
+    terminal.send("fg\r")
+    terminal.expect("here> fg\n.*exec sleep 600")
+    terminal.send("\x03")
+    terminal.expect("\\^C\nhere>$")
+    terminal.send("exit 7\r")
+    assert terminal.end() == 7 and terminal.is_restored()
+
+
+def test_what_was_too_fast_is_shown_all_the_same(shell):
+    shell.out("up")
+    for _ in range(5):
+        terminal = on_terminal(shell, "run", "--pty", "--", "echo", "quick")
+        terminal.expect("^quick")
+        assert terminal.end() == 0
+
+
+def test_one_detaches_and_attaches_again(shell):
+    shell.out("up")
+    terminal = on_terminal(shell, "run", "--pty", "--", "bash", "--norc")
+    terminal.send("PS1='here> '; x=kept\r")
+    terminal.expect("^here>$")
+    terminal.send("\x1dd")
+    terminal.expect("job 1 goes on; tarn attach 1 returns to it")
+    assert terminal.end() == 0 and terminal.is_restored()
+    assert is_running(shell, 1)
+    again = on_terminal(shell, "attach", "1")
+    again.expect("^here>")  # what it showed last
+    again.send("echo $x; \x1dx\r")  # the first key alone is for the job
+    again.expect("^kept")
+    # Another client takes it over.
+    other = on_terminal(shell, "attach", "1")
+    again.expect("another client took the terminal")
+    assert again.end() == 1 and again.is_restored()
+    other.expect("^kept")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        os.kill(other.pid, number)
+        other.expect("job 1 goes on")
+        assert other.end() == 128 + number and other.is_restored()
+        other = on_terminal(shell, "attach", "1")
+        other.expect("^kept")
+    other.send("exit 3\r")
+    assert other.end() == 3 and other.is_restored()
+    assert "has ended; tarn logs 1 prints its output" in shell.refused(1, "attach", 1)
+
+
+def test_a_client_that_is_killed_leaves_the_terminal_to_the_next(shell):
+    shell.out("up")
+    terminal = on_terminal(shell, "run", "--pty", "--", "bash", "--norc")
+    terminal.send("PS1='here> '\r")
+    terminal.expect("^here>$")
+    os.kill(terminal.pid, signal.SIGKILL)
+    terminal.end()
+    again = on_terminal(shell, "attach", "1")
+    again.send("exit 0\r")
+    assert again.end() == 0
+
+
+def test_cancel_ends_a_shell_at_once_and_restores_the_terminal(shell):
+    shell.out("up")
+    terminal = on_terminal(shell, "run", "--pty", "--", "bash", "--norc")
+    terminal.send("PS1='here> '\r")
+    terminal.expect("^here>$")
+    shell.out("cancel", 1)
+    terminal.expect("cancelled")
+    assert terminal.end() != 0 and terminal.is_restored()
+
+
+def test_a_client_that_takes_nothing_does_not_keep_the_job(shell):
+    shell.out("up")
+    terminal = on_terminal(shell, "run", "--pty", "--", "sh", "-c",
+                           "head -c 3000000 /dev/zero | tr '\\0' x; echo done > through; sleep 600")
+    # Nobody reads our side of the pty.
+    wait_until("the job has written all of it", lambda: os.path.exists(os.path.join(shell.work, "through")))
+    os.kill(terminal.pid, signal.SIGKILL)
+    terminal.end()
+
+
+def test_submit_pty_waits_for_attach_and_attach_follows_any_job(shell):
+    number = int(shell.out("submit", "-q", "--pty", "--", "sh", "-c", "read line; echo got=$line"))
+    shell.api.wait_state(number, "running")
+    assert "standard input is none" in shell.refused(1, "attach", number)
+    terminal = on_terminal(shell, "attach", str(number))
+    terminal.send("late\r")
+    terminal.expect("got=late")
+    assert terminal.end() == 0
+    # Without a terminal: its output.
+    plain = int(shell.out("submit", "-q", "--", "sh", "-c", "echo one; until [ -e go ]; do sleep 0.05; done; exit 4"))
+    shell.api.wait_state(plain, "running")
+    follower = start(shell, "attach", plain, stdin=subprocess.DEVNULL)
+    assert follower.stdout.readline() == b"one\n"
+    shell.file("go", "")
+    follower.communicate(timeout=tarn_test.PATIENCE_S)
+    assert follower.returncode == 4
+    # A job that waits for standard input gets that of the client.
+    shell.file("job.yaml", "command: [cat]\nattach: stdin\n")
+    fed = int(shell.out("submit", "-q", "-f", "job.yaml"))
+    shell.api.wait_state(fed, "running")
+    assert shell.out("attach", fed, stdin="through attach") == "through attach"
+
+
+def test_exec_pty_restores_the_terminal_at_a_signal(shell):
+    number = int(shell.out("submit", "-q", "--", "sleep", "600"))
+    shell.api.wait_state(number, "running")
+    terminal = on_terminal(shell, "exec", "--pty", str(number), "--", "bash", "--norc")
+    terminal.send("PS1='in> '\r")
+    terminal.expect("^in>$")
+    terminal.resize(61, 17)
+    terminal.send("stty size\r")
+    terminal.expect("17 61")
+    os.kill(terminal.pid, signal.SIGTERM)
+    assert terminal.end() == 128 + signal.SIGTERM and terminal.is_restored()
+    assert is_running(shell, number)
+
+
+def test_what_cannot_have_a_terminal_is_refused(shell):
+    assert "--pty: standard input is not a terminal" in shell.refused(2, "run", "--pty", "--", "true")
+    assert "--pty: expected one job" in shell.refused(2, "submit", "--pty", "--array", "0-1", "--", "true")
+    shell.file("job.yaml", "command: [cat]\nattach: terminal\nerror: x\n")
+    assert "a terminal has one output" in shell.refused(1, "submit", "-f", "job.yaml")
+    shell.file("job.yaml", "command: [cat]\nattach: tty\n")
+    assert "expected none, stdin or terminal" in shell.refused(1, "submit", "-f", "job.yaml")
+    assert "expected the number of one job" in shell.refused(2, "attach")
+    held = int(shell.out("submit", "-q", "--array", "0-1", "--hold", "--", "true"))
+    assert "is several jobs" in shell.refused(1, "attach", held)
+    assert "no such job" in shell.refused(1, "attach", 99)
