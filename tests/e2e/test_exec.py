@@ -95,7 +95,8 @@ def test_the_end_of_the_job_ends_it_and_so_does_a_client_that_left(shell):
     out, err = held[1].communicate(timeout=tarn_test.PATIENCE_S)
     assert held[1].returncode == 128 + signal.SIGTERM, err
     assert not os.path.exists("/proc/%d" % pids[1])
-    assert not [name for name in os.listdir(os.path.join(shell.state, "run")) if name.endswith(".door")]
+    wait_until("its door is gone", lambda: not [name for name in os.listdir(os.path.join(shell.state, "run"))
+                                                if name.endswith(".door")])
 
 
 def test_it_outlives_the_daemon_and_works_with_the_next_one(shell):

@@ -44,6 +44,13 @@ static void resize(const struct visit *visit)
         send(visit->socket, &size, sizeof(size), MSG_NOSIGNAL);
 }
 
+/* A pipe that can take something may take less than we have; waiting for the rest would leave
+ * unread what the command writes meanwhile. */
+static void never_wait(int fd)
+{
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
 static int open_terminal(struct visit *visit, struct error *err)
 {
     char name[TERMINAL_NAME_SIZE];
@@ -58,6 +65,7 @@ static int open_terminal(struct visit *visit, struct error *err)
     for (size_t i = 0; i < DOOR_FDS; i++)
         visit->theirs[i] = i == 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 0);
     resize(visit);
+    never_wait(visit->terminal);
     visit->flows[0] =
         (struct flow){ .from = STDIN_FILENO, .to = visit->terminal, .keeps_to = true };
     visit->flows[1] =
@@ -73,6 +81,8 @@ static int open_pipes(struct visit *visit, struct error *err)
         if (pipe2(ends, O_CLOEXEC) < 0)
             return failed("pipe", err);
         visit->theirs[i] = ends[i > 0];
+        if (i == 0)
+            never_wait(ends[1]);
         if (i == 0)
             visit->flows[i] = (struct flow){ .from = STDIN_FILENO, .to = ends[1] };
         else
