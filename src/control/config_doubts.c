@@ -14,7 +14,8 @@ typedef LIST(const char *) names_list;
 struct doubts {
     const struct state *state;
     const struct config *config;
-    names_list models;
+    names_list models; /* and kinds */
+    device_kind kinds[DEVICE_TYPES_MAX];
     LIST(struct node) nodes; /* of the state, with the properties of the configuration */
     struct text *lines;
     size_t count;
@@ -65,8 +66,11 @@ static void find_models(struct doubts *doubts)
         if (!is_described(doubts->state, device))
             add_model(doubts, device->model);
     }
-    for (uint32_t i = 0; i < config->device_type_count; i++)
+    for (uint32_t i = 0; i < config->device_type_count; i++) {
+        device_kind *kind = &doubts->kinds[i];
         add_model(doubts, config->device_types[i].model);
+        add_model(doubts, device_type_kind(&config->device_types[i], *kind));
+    }
     for (uint32_t i = 0; i < config->node_type_count; i++)
         add_model(doubts, config->node_types[i].model);
 }
@@ -198,13 +202,16 @@ static int64_t capacity_of(const struct doubts *doubts, const char *resource)
                                                  : 0;
     }
     LIST_EACH (const struct device, device, &doubts->state->devices) {
-        if ((is_any || strcmp(device->model, resource) == 0) &&
-            !is_described(doubts->state, device))
+        if (!is_described(doubts->state, device) &&
+            (is_any ? device_is_gpu(device) : strcmp(device->model, resource) == 0))
             sum += GPU_MILLI;
     }
     for (uint32_t i = 0; i < config->device_type_count; i++) {
-        if (is_any || strcmp(config->device_types[i].model, resource) == 0)
-            sum += (int64_t)config->device_types[i].count * GPU_MILLI;
+        const struct device_type *type = &config->device_types[i];
+        device_kind buffer;
+        const char *kind = device_type_kind(type, buffer);
+        if (is_any ? !kind[0] : strcmp(type->model, resource) == 0 || strcmp(kind, resource) == 0)
+            sum += (int64_t)type->count * GPU_MILLI;
     }
     return sum;
 }

@@ -117,7 +117,7 @@ static int check_models(const struct state *state, uint32_t number, const struct
 }
 
 /* The most GPUs that it can have: those of an elastic gang at its largest. */
-static int64_t most_milli(const struct request *request)
+static int64_t most_milli(const struct state *state, const struct request *request)
 {
     int64_t sum = 0;
 
@@ -125,7 +125,8 @@ static int64_t most_milli(const struct request *request)
         const struct request *part = request_part(request, i);
         int64_t most = 0;
         for (uint32_t k = 0; k < part->gpu_alternatives; k++) {
-            int64_t milli = request_milli(part, k, 0);
+            bool is_gpu = !state_kind_of_ask(state, &part->gpus[k])[0];
+            int64_t milli = is_gpu ? request_milli(part, k, 0) : 0;
             most = milli > most ? milli : most;
         }
         sum += most;
@@ -140,7 +141,7 @@ static int check_bounds(const struct state *state, uint32_t number, const struct
     const struct queue_rules rules = queue_rules_of(state->queues.items, number);
     const char *name = state->queues.items[number].name;
     char spelt[2][UNITS_TEXT_SIZE];
-    int64_t milli = most_milli(asked->request);
+    int64_t milli = most_milli(state, asked->request);
 
     if (rules.preemptible == PREEMPTIBLE_ALWAYS && !asked->is_preemptible)
         return error_set(err, REFUSED_NEVER,

@@ -64,19 +64,20 @@ struct device {
     char *drained;      /* why an administrator drained it, or NULL */
     int64_t memory_mib; /* 0: not known */
     uint32_t node;
-    uint32_t index;      /* on its node */
-    int32_t numa_node;   /* plus one; 0: not known */
-    uint32_t pool;       /* the static pool that owns it; 0: shared */
-    uint32_t island;     /* linked with those of its node that have the same; 0: with none */
-    uint32_t resource;   /* number of its model among the resources; 0: it has none */
-    uint32_t bridge;     /* behind the same PCIe switch; 0: not known */
-    int64_t foreign_mib; /* of its memory: processes that were not started here have it */
-    uint32_t faults;     /* that stay until a reset (health.h), as bits */
-    uint32_t xid;        /* of them; 0: none */
-    uint8_t harm;        /* sick: what that does to jobs on it (enum harm) */
-    char *boot;          /* the run of the machine in which they came; "" */
-    char *labels;        /* what an administrator calls it, with commas between */
-    char *kind;          /* "tpu", "fpga" ...; "" or NULL: a GPU */
+    uint32_t index;         /* on its node */
+    int32_t numa_node;      /* plus one; 0: not known */
+    uint32_t pool;          /* the static pool that owns it; 0: shared */
+    uint32_t island;        /* linked with those of its node that have the same; 0: with none */
+    uint32_t resource;      /* number of its model among the resources; 0: it has none */
+    uint32_t kind_resource; /* of its kind, unless it is a GPU; the same */
+    uint32_t bridge;        /* behind the same PCIe switch; 0: not known */
+    int64_t foreign_mib;    /* of its memory: processes that were not started here have it */
+    uint32_t faults;        /* that stay until a reset (health.h), as bits */
+    uint32_t xid;           /* of them; 0: none */
+    uint8_t harm;           /* sick: what that does to jobs on it (enum harm) */
+    char *boot;             /* the run of the machine in which they came; "" */
+    char *labels;           /* what an administrator calls it, with commas between */
+    char *kind;             /* "tpu", "fpga" ...; "" or NULL: a GPU */
     bool is_synthetic;
     bool is_recorded; /* is_synthetic: played from a recording */
     bool is_gone;     /* its machine does not have it any more; sick says so, too */
@@ -101,6 +102,11 @@ struct room {
     LIST(struct room_device) devices;
     LIST(int64_t) pools; /* milli-GPUs that each pool's jobs hold */
 };
+
+static inline bool device_is_gpu(const struct device *device)
+{
+    return !device->kind || !device->kind[0];
+}
 
 /* Whether anything new may be put there. */
 static inline bool node_is_usable(const struct node *node)

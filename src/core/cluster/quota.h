@@ -5,8 +5,9 @@
 /* quota - what a queue may have of each resource, and what is counted against it
  *
  * Resources have numbers: GPUs of any model (thousandths), CPUs (thousandths), memory (MiB), then
- * GPUs of one model each, for the models that a quota or a price names. A number stays with its
- * name. A device counts for the GPUs and for its model.
+ * devices of one model or of one kind that is no GPU each, for those that a quota or a price names.
+ * A number stays with its name. A GPU counts for the GPUs and for its model, another device for its
+ * kind and for its model.
  *
  *   guarantee   served before those that are above theirs, and given back when it is wanted
  *   limit       never more, whatever is free
@@ -82,6 +83,8 @@ struct subject_limit {
 struct resource_name {
     char *name;
     int64_t price_micro; /* of one for an hour, in millionths of the currency; 0: not said */
+    uint32_t kind;       /* of a model that is no GPU: number of its kind; of a kind: its own; 0 */
+    bool is_other;       /* no GPUs: of a kind, or a model of one */
     uint32_t training_milli, inference_milli; /* of a model: relative speeds; 0: as published */
 };
 

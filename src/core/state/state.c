@@ -132,6 +132,17 @@ void state_settle_nodes(struct state *state)
     }
 }
 
+const char *state_kind_of_ask(const struct state *state, const struct gpu_ask *ask)
+{
+    if (ask->accelerator[0] || !ask->model[0] || !state->has_others)
+        return ask->accelerator;
+    LIST_EACH (const struct device, device, &state->devices) {
+        if (strcmp(device->model, ask->model) == 0)
+            return device_is_gpu(device) ? "" : device->kind;
+    }
+    return "";
+}
+
 const struct device_type *state_device_type(const struct state *state, const char *uuid,
                                             uint32_t *ret_number)
 {
@@ -389,21 +400,32 @@ bool state_is_below(const struct state *state, uint32_t queue, uint32_t above)
     return true;
 }
 
+/* Of its model, or of its kind. */
+static int64_t own_price(const struct state *state, const struct device *device)
+{
+    const struct resource_name *resources = state->resources.items;
+    int64_t price = device->resource > 0 ? resources[device->resource].price_micro : 0;
+
+    return price > 0                   ? price
+           : device->kind_resource > 0 ? resources[device->kind_resource].price_micro
+                                       : 0;
+}
+
 int64_t state_worth(const struct state *state, uint32_t device)
 {
     assert(device < state->devices.count);
 
-    uint32_t resource = state->devices.items[device].resource;
-    int64_t price = resource > 0 ? state->resources.items[resource].price_micro : 0;
+    int64_t price = own_price(state, &state->devices.items[device]);
 
     return price > 0 ? price : 1000000;
 }
 
 int64_t state_price(const struct state *state, const struct device *device)
 {
-    int64_t own = device->resource > 0 ? state->resources.items[device->resource].price_micro : 0;
+    int64_t own = own_price(state, device);
 
-    return own > 0 ? own : state->resources.items[RESOURCE_GPUS].price_micro;
+    return own > 0 || !device_is_gpu(device) ? own
+                                             : state->resources.items[RESOURCE_GPUS].price_micro;
 }
 
 int64_t state_capacity(const struct state *state, uint32_t resource)

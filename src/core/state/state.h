@@ -61,6 +61,7 @@ struct state {
     LIST(struct node_type) node_types;
     LIST(struct device_type) device_types; /* that an administrator describes */
     LIST(struct node_settings) node_settings;
+    bool has_others; /* devices that are no GPUs */
     struct agenda agenda;
     struct holdings holdings;
     LIST(char *) users;
@@ -132,6 +133,9 @@ int64_t state_price(const struct state *state, const struct device *device);
 void state_add_node_type(struct state *state, const struct node_type *type);
 void state_add_device_type(struct state *state, const struct device_type *type);
 /* Of which described type a device is; NULL: a driver's. */
+/* The kind of the devices that are asked for, by kind or by model; "": GPUs. */
+const char *state_kind_of_ask(const struct state *state, const struct gpu_ask *ask);
+
 /* What an administrator says of the node of this name; NULL: nothing. */
 const struct node_settings *state_node_settings(const struct state *state, const char *name);
 

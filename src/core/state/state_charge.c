@@ -29,9 +29,14 @@ void amounts_of_lease(const struct state *state, const struct lease *lease, stru
                 [RESOURCE_MEMORY] = lease_memory(lease) },
     };
     for (uint32_t i = 0; i < lease->slices_count; i++) {
-        uint32_t resource = state->devices.items[lease->slices[i].device].resource;
-        if (resource > 0)
-            ret->of[resource] += lease->slices[i].milli;
+        const struct device *device = &state->devices.items[lease->slices[i].device];
+        int64_t milli = lease->slices[i].milli;
+        if (device->resource > 0)
+            ret->of[device->resource] += milli;
+        if (device->kind_resource > 0)
+            ret->of[device->kind_resource] += milli;
+        if (!device_is_gpu(device))
+            ret->of[RESOURCE_GPUS] -= milli;
     }
 }
 
@@ -42,6 +47,20 @@ static int64_t priced(int64_t amount, int64_t parts, int64_t price_micro)
                : 0;
 }
 
+/* Of devices that are no GPUs, those whose model has a price do not cost what their kind does. */
+static int64_t held_by_price(const struct state *state, const struct amounts *held, uint32_t number)
+{
+    const struct resource_name *resources = state->resources.items;
+    int64_t left = held->of[number];
+
+    for (uint32_t i = RESOURCE_MODELS; i < state->resources.count; i++) {
+        if (i != number && resources[number].kind == number && resources[i].kind == number &&
+            resources[i].price_micro > 0)
+            left -= held->of[i];
+    }
+    return left;
+}
+
 int64_t state_rate_of(const struct state *state, const struct amounts *held)
 {
     const struct resource_name *resources = state->resources.items;
@@ -50,8 +69,9 @@ int64_t state_rate_of(const struct state *state, const struct amounts *held)
     for (uint32_t i = RESOURCE_MODELS; i < state->resources.count; i++) {
         if (resources[i].price_micro == 0)
             continue;
-        rate += priced(held->of[i], GPU_MILLI, resources[i].price_micro);
-        others -= held->of[i];
+        rate += priced(resources[i].is_other ? held_by_price(state, held, i) : held->of[i],
+                       GPU_MILLI, resources[i].price_micro);
+        others -= resources[i].is_other ? 0 : held->of[i];
     }
     rate += priced(others, GPU_MILLI, resources[RESOURCE_GPUS].price_micro);
     rate += priced(held->of[RESOURCE_CPUS], 1000, resources[RESOURCE_CPUS].price_micro);

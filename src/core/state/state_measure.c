@@ -41,9 +41,13 @@ static void measure_owned(struct state *state)
             continue;
         int64_t queue = state_find_queue(state, state->pools.items[device->pool].queue);
         for (int64_t at = queue; at > QUEUE_ROOT; at = state->queues.items[at].parent) {
-            state->queues.items[at].owned.of[RESOURCE_GPUS] += GPU_MILLI;
+            struct amounts *owned = &state->queues.items[at].owned;
+            if (device_is_gpu(device))
+                owned->of[RESOURCE_GPUS] += GPU_MILLI;
             if (device->resource > 0)
-                state->queues.items[at].owned.of[device->resource] += GPU_MILLI;
+                owned->of[device->resource] += GPU_MILLI;
+            if (device->kind_resource > 0)
+                owned->of[device->kind_resource] += GPU_MILLI;
         }
     }
 }
@@ -55,21 +59,43 @@ static void count_capacity(const struct state *state, struct capacity *capacity,
 
     if (!device_is_usable(state, device))
         return;
-    capacity->milli += sign * (int64_t)GPU_MILLI;
+    if (device_is_gpu(device))
+        capacity->milli += sign * (int64_t)GPU_MILLI;
     capacity->worth += sign * state_worth(state, number);
     assert(capacity->milli >= 0);
     if (device->resource > 0)
         capacity->models[device->resource] += sign * (int64_t)GPU_MILLI;
+    if (device->kind_resource > 0)
+        capacity->models[device->kind_resource] += sign * (int64_t)GPU_MILLI;
 }
 
-/* The device's model may have got a number: what is held of it counts from then on. */
+static uint32_t number_of(const struct state *state, const char *name)
+{
+    int found = resource_find(&state->resources, name);
+
+    return found >= RESOURCE_MODELS ? (uint32_t)found : 0;
+}
+
+/* The device's model or kind may have got a number: what is held of it counts from then on. */
 static bool number_model(struct state *state, struct device *device)
 {
-    int found = resource_find(&state->resources, device->model);
-    uint32_t resource = found >= RESOURCE_MODELS ? (uint32_t)found : 0;
-    bool is_other = device->resource != resource;
+    bool is_gpu = device_is_gpu(device);
+    uint32_t resource = number_of(state, device->model);
+    uint32_t kind = is_gpu ? 0 : number_of(state, device->kind);
+    kind = kind != resource ? kind : 0; /* one name for both counts once */
+    bool is_other = device->resource != resource || device->kind_resource != kind;
 
     device->resource = resource;
+    device->kind_resource = kind;
+    state->has_others |= !is_gpu;
+    if (!is_gpu && resource > 0) {
+        state->resources.items[resource].is_other = true;
+        state->resources.items[resource].kind = kind;
+    }
+    if (kind > 0) {
+        state->resources.items[kind].is_other = true;
+        state->resources.items[kind].kind = kind;
+    }
     return is_other;
 }
 

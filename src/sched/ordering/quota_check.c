@@ -218,6 +218,27 @@ bool quota_allows(const struct state *state, const struct quota_ask *ask, struct
     return true;
 }
 
+/* What is no GPU counts for its kind; where alternatives differ in it, for nothing. */
+static void move_others(const struct state *state, const struct request *part, struct amounts *ret)
+{
+    const char *kind = NULL;
+    bool is_any_other = false, are_alike = true;
+
+    for (uint32_t i = 0; i < part->gpu_alternatives; i++) {
+        const char *own = state_kind_of_ask(state, &part->gpus[i]);
+        is_any_other |= own[0] != '\0';
+        are_alike &= !kind || strcmp(kind, own) == 0;
+        kind = own;
+    }
+    if (!is_any_other)
+        return;
+    ret->of[RESOURCE_GPUS] -= request_least_milli(part);
+    int number = are_alike ? resource_find(&state->resources, kind) : -1;
+    bool is_model = part->gpu_alternatives == 1 && strcmp(kind, part->gpus[0].model) == 0;
+    if (number >= RESOURCE_MODELS && !is_model)
+        ret->of[number] += request_least_milli(part);
+}
+
 void quota_least(const struct state *state, const struct request *request, struct amounts *ret)
 {
     *ret = (struct amounts){
@@ -227,6 +248,8 @@ void quota_least(const struct state *state, const struct request *request, struc
     };
     for (uint32_t i = 0; i < request_parts(request); i++) {
         const struct request *part = request_part(request, i);
+        if (state->has_others)
+            move_others(state, part, ret);
         if (part->gpu_alternatives != 1 || !part->gpus[0].model[0])
             continue;
         int model = resource_find(&state->resources, part->gpus[0].model);

@@ -122,6 +122,25 @@ static int64_t awaited_by_others(const struct brain *brain, uint32_t queue)
     return milli;
 }
 
+/* Whether limits of GPUs bound all claims together. Else each is held against its limits when it
+ * starts. */
+static bool are_gpus(const struct state *state, const struct contenders *claims)
+{
+    struct amounts amounts;
+
+    if (!state->has_others)
+        return true;
+    LIST_EACH (const struct contender, claim, &claims->items) {
+        if (claim->is_running)
+            amounts_of_lease(state, claim->job->run->lease, &amounts);
+        else
+            quota_least(state, state_request(state, claim->job), &amounts);
+        if (amounts.of[RESOURCE_GPUS] == 0)
+            return false;
+    }
+    return true;
+}
+
 /* left_out: GPUs of those of the queue that take part no more, their places are kept for them. */
 static void size_up(struct brain *brain, uint32_t queue, int64_t left_out)
 {
@@ -150,7 +169,9 @@ static void size_up(struct brain *brain, uint32_t queue, int64_t left_out)
     }
     free = free > left_out ? free - left_out : 0;
     claims->milli = held + free + stopping;
-    int64_t most = within_limits(brain->state, queue, held + stopping);
+    int64_t most = are_gpus(brain->state, claims)
+                       ? within_limits(brain->state, queue, held + stopping)
+                       : INT64_MAX;
     if (left_out > 0 && most > held)
         most = most - left_out > held ? most - left_out : held;
     claims->milli = most < claims->milli ? most : claims->milli;
