@@ -151,10 +151,11 @@ def test_every_check_on_a_stub_has_its_row(target):
                         ("readings as in nvidia-smi", "temperature agreed 4 times"), ("GPM readings (Hopper and later)", "busy: engine_active 0.8, sm_active 0.7"),
                         ("CUDA program out of memory", "81559 MiB taken"), ("a job sees its GPU only", UUIDS[0]),
                         ("half GPUs: programs at the same time", "4 programs on 2 GPUs"), ("MPS: two programs at the same time", "4 multiprocessors"),
+                        ("MPS: memory limit of a share", "of 4096 MiB: 4096 MiB taken"),
                         ("many jobs, daemon killed, each runs once", "60 jobs in ")]:
         assert words in checks[name][1], (name, checks[name])
     assert facts["driver"] == "550.54.15 (a stub, not hardware)" and facts["machine"] == "2 x NVIDIA H100 80GB HBM3" and facts["CUDA"] == "none"
-    assert "| nvmlDeviceGetTemperature |" in open(target.report).read()
+    assert "| nvmlDeviceGetTemperature |" in open(target.report).read() and "`tarn doctor`:" in open(target.report).read()
     assert set(UUIDS) == {device["uuid"] for device in json.load(open(target.report[:-3] + ".machine.json"))["gpus"]}
     assert target.is_clean()
 
@@ -250,6 +251,14 @@ def test_a_mig_instance_is_made_and_removed(target):
     assert status == 0 and re.match(r"MIG-\S+ with 10194 MiB on GPU 1 made, CUDA in it worked, removed, 0 left", said), said
     status, said = target.program_of_check("check-driver", "mig", "exit 5")
     assert status == 1 and "CUDA in it FAILED, removed, 0 left" in said, said
+
+
+def test_the_kernels_are_ptx_that_nvidia_s_assembler_takes(target):
+    if not shutil.which("ptxas"):
+        pytest.skip("there is no ptxas")
+    status, ptx = target.program_of_check("check-cuda", "ptx")
+    for arch in ["sm_70", "sm_80", "sm_90"]:
+        subprocess.run(["ptxas", "-arch=" + arch, "-o", "/dev/null", "-"], input=ptx, text=True, check=True)
 
 
 def test_programs_of_others_are_left_alone(target):

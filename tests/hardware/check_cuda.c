@@ -439,8 +439,9 @@ static int hold(size_t mib, const char *path)
 
 static int usage(void)
 {
-    fprintf(stderr, "check-cuda version | list | add | fill | busy SECONDS FILE | hold MIB FILE |"
-                    " meet FOLDER COUNT SECONDS\n");
+    fprintf(stderr,
+            "check-cuda ptx | version | list | add | fill | busy SECONDS FILE | hold MIB FILE |"
+            " meet FOLDER COUNT SECONDS\n");
     return ANSWER_USAGE;
 }
 
@@ -448,6 +449,8 @@ int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
 
+    if (argc == 2 && strcmp(name, "ptx") == 0)
+        return fputs(kernels, stdout) < 0;
     if (argc > 1)
         load();
     if (argc == 2 && strcmp(name, "version") == 0)
