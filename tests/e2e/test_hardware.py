@@ -226,7 +226,6 @@ def test_a_driver_that_does_not_work_is_a_failure(target):
     (UUIDS[0], "GPU-x", "devices", "GPU 0 uuid '%s', nvidia-smi 'GPU-x'" % UUIDS[0]),
     ("\\tNV18\\t0-1", "\\tNV12\\t0-1", "topology", "GPU 0-1 NV18, nvidia-smi NV12"),
     ("$i, 45,", "$i, 85,", "readings 2", "temperature WRONG, agreed 0 of 4 times, at most 45 and 85"),
-    ("esac", "esac; exit 9", "devices", "nvidia-smi ended with status 9"),
 ])
 def test_what_nvidia_smi_says_otherwise_fails(target, old, new, command, words):
     assert old in NVIDIA_SMI
@@ -236,6 +235,8 @@ def test_what_nvidia_smi_says_otherwise_fails(target, old, new, command, words):
 
 
 def test_without_nvidia_smi_it_says_so(target):
+    target.program("nvidia-smi", NVIDIA_SMI.replace("esac", "esac; exit 9"))
+    assert target.program_of_check("check-driver", "topology") == (77, "nvidia-smi ended with status 9")
     os.unlink(os.path.join(target.place, "bin", "nvidia-smi"))
     if shutil.which("nvidia-smi"):
         pytest.skip("this machine has one")
@@ -275,6 +276,11 @@ def test_an_ordinary_user_needs_no_place_that_it_may_write(target):
     assert done.returncode in (0, 3) and "as an ordinary user" in done.stdout, done.stdout
     reports = os.listdir(target.bare["TMPDIR"])
     assert len(reports) == 1 and reports[0].startswith("report-") and "an ordinary user" in open(os.path.join(target.bare["TMPDIR"], reports[0])).read()
+
+
+def test_the_script_alone_is_not_enough():
+    done = subprocess.run([os.path.join(ROOT, "tests", "hardware", "check-hardware")], cwd="/", stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 2 and "tests/hardware: there is no bin/tarn; make hardware makes the folder" in done.stderr
 
 
 @pytest.mark.parametrize("options,words", [

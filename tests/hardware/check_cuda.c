@@ -24,7 +24,12 @@ struct cuda_uuid {
     unsigned char bytes[16];
 };
 
-enum { CUDA_OUT_OF_MEMORY = 2, CUDA_NO_DEVICE = 100, CUDA_MULTIPROCESSORS = 16 /* attribute */ };
+enum {
+    CUDA_OUT_OF_MEMORY = 2,
+    CUDA_NO_DEVICE = 100,
+    CUDA_MULTIPROCESSORS = 16,
+    CUDA_INTEGRATED = 18 /* attributes */
+};
 
 /* CALL(member, parameters, name)   results are int, 0 is success */
 #define CUDA_CALLS(CALL)                                                                           \
@@ -392,12 +397,14 @@ static int fill(void)
 {
     static cuda_address_t chunks[CHUNKS_MAX];
     size_t free_before = 0, total = 0, taken = 0;
-    int count = 0, result = 0;
+    int count = 0, result = 0, is_shared = 0;
 
     device_count();
-    begin_on(0);
+    must(cuda.attribute(&is_shared, CUDA_INTEGRATED, begin_on(0)), "cuDeviceGetAttribute");
+    if (is_shared)
+        return answer(ANSWER_IMPOSSIBLE, "the GPU's memory is that of the machine");
     must(cuda.memory(&free_before, &total), "cuMemGetInfo");
-    for (size_t size = CHUNK_MIB; size > 0 && count < CHUNKS_MAX;) {
+    for (size_t size = CHUNK_MIB; size > 0 && count < CHUNKS_MAX && taken * MIB <= total;) {
         uint32_t mark = (uint32_t)count ^ 0xa5a5a5a5U, back = 0;
         result = cuda.allocate(&chunks[count], size * MIB);
         if (result == CUDA_OUT_OF_MEMORY) {

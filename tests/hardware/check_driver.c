@@ -113,7 +113,7 @@ static void smi_end(struct smi *smi)
     int status = pclose(smi->stream);
 
     if (status != 0)
-        exit(answer(ANSWER_FAILED, "nvidia-smi ended with status %d", status >> 8));
+        exit(answer(ANSWER_IMPOSSIBLE, "nvidia-smi ended with status %d", status >> 8));
 }
 
 /* ---- devices ---- */

@@ -153,8 +153,8 @@ int cuDeviceGetAttribute(int *ret, int attribute, int device)
 {
     const char *percent = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
 
-    *ret = MULTIPROCESSORS * (percent ? atoi(percent) : 100) / 100;
-    return attribute == 16 && device < gpu_count ? 0 : BAD_VALUE;
+    *ret = attribute == 16 ? MULTIPROCESSORS * (percent ? atoi(percent) : 100) / 100 : 0;
+    return (attribute == 16 || attribute == 18) && device < gpu_count ? 0 : BAD_VALUE;
 }
 
 int cuDevicePrimaryCtxRetain(void **ret, int device);
