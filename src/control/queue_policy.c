@@ -236,6 +236,8 @@ int queue_policy_settle(const struct state *state, const struct identity *who, u
         if (!draft->gives_spot)
             draft->request.spot = SPOT_ALLOW;
     }
+    if (!draft->gives_oom && draft->request.memory_mib > 0 && draft->role_count == 0)
+        draft->oom_factor = (uint16_t)rules.oom_factor;
     settle_duration(&rules, draft);
     settle_models(state, queue, draft);
     const struct asked asked = { &draft->request, draft->request.max_duration, draft->preemptible };

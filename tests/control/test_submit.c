@@ -145,7 +145,35 @@ static const char policy[] =
     "  teaching: {default_duration: 4h, longest_duration: 1d, gpus_per_job: 2, max_priority: 5,\n"
     "             preemptible: default, submit: {users: [eve], groups: ['100']},\n"
     "             queues: {course: {}, exam: {preemptible: never, gpus_per_job: 4, submit: eve}}}\n"
-    "  spare: {preemptible: always, models: [A100, h100]}\n";
+    "  spare: {preemptible: always, models: [A100, h100]}\n"
+    "  big: {retry: {oom: {memory: x1.5, most: 48G}}, queues: {below: {retry: {oom: {memory: "
+    "x2}}}}}\n";
+
+static void a_queue_gives_more_memory_to_jobs_that_ran_out_of_it(void **state)
+{
+    static const struct {
+        const char *yaml;
+        uint16_t factor;
+    } cases[] = {
+        { "{" JOB ", queue: big, memory: 1G}", 1500 },
+        { "{" JOB ", queue: below, memory: 1G}", 2000 },
+        { "{" JOB ", queue: big, memory: 1G, retry: {oom: {memory: x3}}}", 3000 },
+        { "{" JOB ", queue: big, memory: 1G, retry: {oom: false}}", 0 },
+        { "{" JOB ", queue: big}", 0 }, /* more than what? */
+        { "{" JOB ", queue: course, memory: 1G}", 0 },
+    };
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+
+    desk_configure(desk, policy);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        uint64_t id = desk_submit(desk, &desk->ana, cases[i].yaml);
+        assert_int_equal(state_job(desk->state, id)->oom_factor, cases[i].factor);
+    }
+    int64_t below = state_find_queue(desk->state, "below");
+    assert_int_equal(queue_rules_of(desk->state->queues.items, (uint32_t)below).oom_most,
+                     48 * 1024);
+}
 
 static void a_queue_fills_in_what_a_job_leaves_out(void **state)
 {
@@ -358,6 +386,7 @@ int main(void)
         cmocka_unit_test(slurms_partition_is_a_queue_where_no_pool_has_that_name),
         cmocka_unit_test(what_makes_no_sense_is_refused_with_the_reason),
         cmocka_unit_test(a_queue_fills_in_what_a_job_leaves_out),
+        cmocka_unit_test(a_queue_gives_more_memory_to_jobs_that_ran_out_of_it),
         cmocka_unit_test(what_a_queue_does_not_allow_is_refused_with_the_bound),
         cmocka_unit_test(a_job_that_ran_out_of_memory_gets_more),
         cmocka_unit_test(a_share_by_mps_needs_mps),

@@ -657,23 +657,25 @@ static void do_queue(struct run *run)
 
     tell(run, &(struct event){
                   .kind = EVENT_QUEUE,
-                  .queue = { .name = word(run, 1),
-                             .parent = string_of(run, "parent"),
-                             .weight = (uint32_t)number_of(run, "weight", 1),
-                             .gpus = { milli_of(run, "guarantee", 0), milli_of(run, "limit", -1),
-                                       milli_of(run, "borrow", -1), milli_of(run, "lend", -1) },
-                             .quotas = &quota,
-                             .quotas_count = find(run, "of") ? 1 : 0,
-                             .subjects = &each,
-                             .subjects_count = find(run, "each") ? 1 : 0,
-                             .cells = &cell,
-                             .cells_count = has_cells ? 1 : 0,
-                             .min_runtime = duration_of(run, "min_runtime", 0),
-                             .firm_within = has(run, "firm-within"),
-                             .during = &during,
-                             .during_count = find(run, "during") ? 1 : 0,
-                             .budgets = budgets,
-                             .budgets_count = budgets_of(run, budgets) } });
+                  .queue = {
+                      .name = word(run, 1),
+                      .parent = string_of(run, "parent"),
+                      .weight = (uint32_t)number_of(run, "weight", 1),
+                      .gpus = { milli_of(run, "guarantee", 0), milli_of(run, "limit", -1),
+                                milli_of(run, "borrow", -1), milli_of(run, "lend", -1) },
+                      .quotas = &quota,
+                      .quotas_count = find(run, "of") ? 1 : 0,
+                      .subjects = &each,
+                      .subjects_count = find(run, "each") ? 1 : 0,
+                      .cells = &cell,
+                      .cells_count = has_cells ? 1 : 0,
+                      .min_runtime = duration_of(run, "min_runtime", 0),
+                      .rules = { .oom_most = find(run, "oom_most") ? mib_of(run, "oom_most") : 0 },
+                      .firm_within = has(run, "firm-within"),
+                      .during = &during,
+                      .during_count = find(run, "during") ? 1 : 0,
+                      .budgets = budgets,
+                      .budgets_count = budgets_of(run, budgets) } });
 }
 
 static void do_price(struct run *run)

@@ -349,7 +349,8 @@ static void lists_and_bounds_of_a_queue_are_read_and_written_back(void **state)
         "queues:\n"
         "  a: {submit: [ana, ben], administer: {groups: staff}, models: H100, preemptible: "
         "always,\n"
-        "      default_duration: 1h, longest_duration: 2d, gpus_per_job: 8, max_priority: 50}\n";
+        "      default_duration: 1h, longest_duration: 2d, gpus_per_job: 8, max_priority: 50,\n"
+        "      retry: {oom: {memory: x1.5, most: 48G}}}\n";
     static const struct {
         const char *yaml, *words;
     } bad[] = {
@@ -360,6 +361,13 @@ static void lists_and_bounds_of_a_queue_are_read_and_written_back(void **state)
           "t.yaml:1: queue a: submit: unknown key 'people'" },
         { "queues: {a: {models: {}}}",
           "t.yaml:1: queue a: models: expected a list of names, not a map" },
+        { "queues: {a: {retry: {oom: {memory: x0.5}}}}",
+          "t.yaml:1: queue a: retry: oom: memory: 'x0.5': expected a factor like x1.5, 1.1 to 10" },
+        { "queues: {a: {retry: 3}}",
+          "t.yaml:1: queue a: retry: expected {oom: {memory: x1.5, most: 256G}}" },
+        { "queues: {a: {retry: {oom: {most: much}}}}",
+          "t.yaml:1: queue a: retry: oom: most: 'much': not a size; expected one like 512M, 20G or "
+          "1.5T" },
         { "queues: {a: {default_duration: 2h, longest_duration: 1h}}",
           "t.yaml:1: queue a: default_duration: more than longest_duration" },
     };
@@ -380,7 +388,8 @@ static void lists_and_bounds_of_a_queue_are_read_and_written_back(void **state)
     assert_string_equal(
         text_string(&changes),
         "queue a  preemptible none -> always, max_priority none -> 50, default_duration none -> "
-        "1h, longest_duration none -> 2d, gpus_per_job none -> 8, models none -> h100, submit none "
+        "1h, longest_duration none -> 2d, gpus_per_job none -> 8, retry oom memory none -> x1.5, "
+        "retry oom most none -> 48G, models none -> h100, submit none "
         "-> ana, ben, administer none -> group staff\n");
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         struct config *refused = NULL;

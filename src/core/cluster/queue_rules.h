@@ -5,7 +5,8 @@
 /* queue_rules - what a queue says of the jobs that are submitted to it
  *
  * Bounds and defaults are checked when a job is submitted, changed or requeued: the scheduler does
- * not read them, and a new configuration leaves jobs alone that are there. A queue that does not
+ * not read them, and a new configuration leaves jobs alone that are there. oom_most is read when a
+ * job has run out of memory. A queue that does not
  * say one of them has that of the queue above it.
  */
 
@@ -34,6 +35,8 @@ struct queue_rules {
     usec_t duration_default; /* max_duration of a job that does not say one */
     usec_t duration_most;    /* USEC_NEVER: no bound */
     int64_t gpus_most;       /* of a job */
+    int64_t oom_factor;      /* of a job with memory that does not say one, in thousandths */
+    int64_t oom_most;        /* MiB: a member gets no more by it; 0: what a machine has */
 };
 
 /* Names that a queue lists; of users, and the groups next to them. */

@@ -192,6 +192,8 @@ static const struct field queue_fields[] = {
     RECORD_INT(struct saved_queue, 82, queue.rules.duration_default, ""),
     RECORD_INT(struct saved_queue, 83, queue.rules.duration_most, ""),
     RECORD_INT(struct saved_queue, 84, queue.rules.gpus_most, ""),
+    RECORD_INT(struct saved_queue, 86, queue.rules.oom_factor, ""),
+    RECORD_INT(struct saved_queue, 87, queue.rules.oom_most, ""),
     RECORD_LIST(struct saved_queue, 85, names, "that it lists", &queue_name_record),
     RECORD_LIST(struct saved_queue, 60, during, "while windows are open", &saved_during_record),
     RECORD_OPTION(struct saved_queue, 61, queue.accounts[0].most, "queue.accounts[0].most",

@@ -278,16 +278,18 @@ static bool is_to_be_tried_again(const struct job *job, enum job_result result)
            !job->run->is_cancel_wanted;
 }
 
-/* The memory of a member at the next attempt: at most what a machine has. 0: no more than now. */
+/* The memory of a member at the next attempt: at most what a machine has, and what the queue
+ * allows. 0: no more than now. */
 static int64_t next_memory(const struct state *state, const struct job *job)
 {
     const struct request *request = state_request(state, job);
-    int64_t most = 0;
+    int64_t bound = queue_rules_of(state->queues.items, job->queue).oom_most, most = 0;
 
     if (request->memory_mib <= 0 || request->roles_count > 0)
         return 0;
     LIST_EACH (const struct node, node, &state->nodes)
         most = node->memory_mib > most ? node->memory_mib : most;
+    most = bound > 0 && bound < most ? bound : most;
     int64_t next = request->memory_mib > most ? 0 : request->memory_mib * job->oom_factor / 1000;
     next = next < most ? next : most;
     return next > request->memory_mib ? next : 0;

@@ -101,12 +101,13 @@ struct setting_ops {
 };
 extern const struct setting_ops setting_ops[SETTING_KINDS];
 
-kind_read_fn read_bound, read_listed, read_people, read_shape, read_during, read_pool_during,
-    read_budget;
+kind_read_fn read_oom_retry, read_bound, read_listed, read_people, read_shape, read_during,
+    read_pool_during, read_budget;
 kind_read_fn read_when, read_owner, read_section, read_queues, read_prices, read_speeds;
-kind_write_fn write_bound, write_listed, write_people, write_during, write_budget;
+kind_write_fn write_oom_retry, write_bound, write_listed, write_people, write_during, write_budget;
 kind_write_fn write_when, write_owner, write_section, write_windows, write_prices, write_speeds;
-kind_tell_fn tell_bounds, tell_listed, tell_people, tell_during, tell_pool_during, tell_budget;
+kind_tell_fn tell_oom_retry, tell_bounds, tell_listed, tell_people, tell_during, tell_pool_during,
+    tell_budget;
 
 /* A failure about the value. */
 #define place_fail(place, code, ...)                                                               \

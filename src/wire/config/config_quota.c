@@ -10,6 +10,7 @@
 
 #include "wire/config/config_keys.h"
 #include "wire/config/window_event.h"
+#include "wire/job/submission.h"
 
 enum { MEMORY_MIB_MAX = 1 << 30 };
 
@@ -694,4 +695,70 @@ void tell_budget(const struct setting_view *of, struct properties *ret)
     snprintf(buffer, sizeof(buffer), "%.10g per %s%s", (double)budget->most / unit_of(of->row),
              period_name(period), words[budget->firmness]);
     property_add(ret, of->row->key, buffer, "");
+}
+
+/* ---- after a job ran out of memory ---- */
+
+/* {oom: {memory: x1.5, most: 256G}}: of a queue, one of the two or both. */
+int read_oom_retry(const struct setting_place *place)
+{
+    static const char *const keys[] = { "oom", NULL }, *const oom_keys[] = { "memory", "most",
+                                                                             NULL };
+    struct event_queue *queue = place->base;
+    const struct reader reader = reader_at(place->reader, "retry");
+    const struct reader inner = reader_at(&reader, "oom");
+    const json_t *oom = json_object_get(place->value, "oom");
+    char buffer[READER_SCALAR_SIZE];
+    const char *text = NULL;
+    uint16_t factor = 0;
+    int code = 0;
+
+    if (!json_is_object(place->value) || !json_is_object(oom) || json_object_size(oom) == 0)
+        return place_fail(place, -EINVAL, "expected {oom: {memory: x1.5, most: 256G}}");
+    code = reader_check_keys(&reader, place->value, keys);
+    if (code == 0)
+        code = reader_check_keys(&inner, oom, oom_keys);
+    if (code == 0 && json_object_get(oom, "memory"))
+        code = reader_scalar(&inner, oom, "memory", "a factor like x1.5", buffer, &text);
+    if (code == 0 && text && !oom_factor_parse(text, &factor))
+        return reader_fail(&inner, -EINVAL, oom, "memory",
+                           "'%.40s': expected a factor like x1.5, 1.1 to 10", text);
+    queue->rules.oom_factor = factor;
+    if (code < 0 || !json_object_get(oom, "most"))
+        return code;
+    code = reader_scalar(&inner, oom, "most", "a size like 256G", buffer, &text);
+    if (code == 0 && units_parse_mib(text, &queue->rules.oom_most, place->reader->err) < 0)
+        return reader_place(&inner, -EINVAL, oom, "most");
+    return code;
+}
+
+json_t *write_oom_retry(const struct setting_view *of)
+{
+    const struct queue_rules *rules = &((const struct event_queue *)of->base)->rules;
+    char factor[UNITS_TEXT_SIZE], most[UNITS_TEXT_SIZE];
+    json_t *oom = json_object();
+
+    if (rules->oom_factor > 0)
+        json_object_set_new(oom, "memory",
+                            json_sprintf("x%s", units_format_milli(factor, rules->oom_factor)));
+    if (rules->oom_most > 0)
+        json_object_set_new(oom, "most",
+                            json_string(amount_spell(most, "memory", rules->oom_most)));
+    if (json_object_size(oom) > 0)
+        return json_pack("{s:o}", "oom", oom);
+    json_decref(oom);
+    return NULL;
+}
+
+void tell_oom_retry(const struct setting_view *of, struct properties *ret)
+{
+    const struct queue_rules *rules = &((const struct event_queue *)of->base)->rules;
+    char factor[UNITS_TEXT_SIZE], most[UNITS_TEXT_SIZE];
+
+    if (rules->oom_factor > 0) {
+        AUTO_FREE char *value = mem_printf("x%s", units_format_milli(factor, rules->oom_factor));
+        property_add(ret, "retry oom memory", value, "");
+    }
+    if (rules->oom_most > 0)
+        property_add(ret, "retry oom most", amount_spell(most, "memory", rules->oom_most), "");
 }

@@ -215,26 +215,36 @@ static int read_cwd(const struct draft_key *key, struct job_draft *draft)
     return 0;
 }
 
-/* "x1.5" or 1.5 */
-static int read_factor(const struct draft_key *key, struct job_draft *draft)
+bool oom_factor_parse(const char *text, uint16_t *ret)
 {
-    const char *text = key->text + (key->text[0] == 'x');
     int64_t milli = 0;
 
-    if (units_parse_milli(text, OOM_FACTOR_MAX, &milli, NULL) < 0 || milli < OOM_FACTOR_MIN)
+    if (units_parse_milli(text + (text[0] == 'x'), OOM_FACTOR_MAX, &milli, NULL) < 0 ||
+        milli < OOM_FACTOR_MIN)
+        return false;
+    *ret = (uint16_t)milli;
+    return true;
+}
+
+static int read_factor(const struct draft_key *key, struct job_draft *draft)
+{
+    if (!oom_factor_parse(key->text, &draft->oom_factor))
         return key_fail(key, -EINVAL, "'%.40s': expected a factor like x1.5, 1.1 to 10", key->text);
-    draft->oom_factor = (uint16_t)milli;
     return 0;
 }
 
+/* {memory: x1.5}, or false: not by default of the queue either. */
 static int read_oom(const struct draft_key *key, struct job_draft *draft)
 {
     static const struct draft_row rows[] = {
         { "memory", .read = read_factor, .expected = "a factor like x1.5" },
     };
 
+    draft->gives_oom = true;
+    if (json_is_false(key->value))
+        return 0;
     if (!json_object_get(key->value, "memory"))
-        return key_fail(key, -EINVAL, "expected {memory: x1.5}");
+        return key_fail(key, -EINVAL, "expected {memory: x1.5}, or false");
     if (draft->request.memory_mib == 0 || draft->role_count > 0)
         return key_fail(key, -EINVAL, "%s",
                         draft->role_count > 0

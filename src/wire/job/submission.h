@@ -73,7 +73,7 @@ struct job_draft {
     bool hold;
     bool requeue; /* tried again after it was lost, while retry allows; true unless it says no */
     bool append;
-    uint8_t attach;        /* enum engine_attach */
+    uint8_t attach;     /* enum engine_attach */
     usec_t begin_delay; /* from now; 0: at once */
     char *
         begin_at; /* "HH:MM[:SS]", "YYYY-MM-DD[THH:MM[:SS]]", for a caller that has a clock; NULL */
@@ -85,8 +85,9 @@ struct job_draft {
     usec_t restart_cost;   /* run time that a stop and new start costs */
     bool preemptible;
     bool gives_preemptible, gives_spot, gives_duration; /* the document has the key */
-    enum resize resize;                                 /* of an elastic gang */
-    bool goes_on;                                       /* an elastic gang: without a lost member */
+    bool gives_oom;
+    enum resize resize;      /* of an elastic gang */
+    bool goes_on;            /* an elastic gang: without a lost member */
     uint32_t heals;          /* how often the gang is healed after it lost a member */
     usec_t checkpoint_every; /* it saves its work so often; 0: when it is stopped */
     usec_t checkpoint_takes; /* what saving costs it; 0: it does not say */
@@ -140,6 +141,9 @@ void submission_destroy(struct submission *submission); /* NULL is fine */
 DEFINE_AUTO(submission)
 
 /* "low", "normal", "high" or a number within the limits. */
+/* "x1.5" or "1.5": a factor of memory, 1.1 to 10, in thousandths. */
+bool oom_factor_parse(const char *text, uint16_t *ret);
+
 int priority_parse(const char *text, int32_t *ret, struct error *err);
 
 #endif
