@@ -11,6 +11,13 @@ bool job_is_ended(const json_t *job)
     return strcmp(field_text(job, "state"), "ended") == 0;
 }
 
+bool job_has_failed(const json_t *job)
+{
+    const char *result = field_text(job, "result");
+
+    return result[0] && strcmp(result, "ok") != 0 && strcmp(result, "cancelled") != 0;
+}
+
 bool job_is_placed(const json_t *job)
 {
     const char *state = field_text(job, "state");
@@ -102,17 +109,19 @@ static void add_reason(const json_t *job, struct text *text)
 {
     const char *reason = field_text(job, "reason");
 
+    if (!field_is_null(job, "failed_rank"))
+        text_printf(text, "rank %" PRId64 " failed first: ", field_number(job, "failed_rank"));
     if (reason[0])
         text_add(text, reason);
     else if (strcmp(field_text(job, "result"), "cancelled") == 0 &&
              field_text(job, "cancel_reason")[0])
         text_printf(text, "%s: %s", field_text(job, "cancelled_by"),
                     field_text(job, "cancel_reason"));
-    else if (strcmp(field_text(job, "result"), "failed") != 0)
+    else if (strcmp(field_text(job, "result"), "failed") != 0 && field_is_null(job, "failed_rank"))
         return;
     else if (!field_is_null(job, "signal"))
         text_add(text, strsignal((int)field_number(job, "signal")));
-    else if (field_number(job, "exit_code") != 0)
+    else
         text_printf(text, "exit status %d", (int)field_number(job, "exit_code"));
 }
 
@@ -131,8 +140,7 @@ static void add_taker(const json_t *taker, struct text *text)
                     field_text(taker, "text"));
 }
 
-/* "stopped for others 2 times after 4m" for a job that will resume; else "". */
-static void job_preempted_add(const json_t *job, struct text *text)
+void job_preempted_add(const json_t *job, struct text *text)
 {
     int64_t count = field_number(job, "preemptions");
     char buffer[UNITS_TEXT_SIZE];

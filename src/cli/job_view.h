@@ -10,6 +10,7 @@
 #include "cli/list_view.h"
 
 bool job_is_ended(const json_t *job);
+bool job_has_failed(const json_t *job); /* it ended, and neither well nor cancelled */
 bool job_is_placed(const json_t *job); /* it has resources, or is about to get them */
 /* "queued"; for an ended job its result: "ok". Points into the job. */
 const char *job_state_word(const json_t *job);
@@ -19,6 +20,8 @@ enum table_style job_state_style(const json_t *job);
  */
 bool job_indices_add(const json_t *job, struct text *text);
 void job_gpus_add(const json_t *job, struct text *text); /* "4 (0-3)", "1 (3) synthetic", "" */
+/* "stopped for others 2 times after 4m" for a job that will resume, or has; else "" */
+void job_preempted_add(const json_t *job, struct text *text);
 /* "grew from 2 to 4 (idle GPUs)", "healed 1 time after a member was lost"; "" */
 void job_resized_add(const json_t *job, struct text *text);
 void job_why_add(const json_t *job, struct text *text); /* "gpus · about 14:20", "" */

@@ -2,6 +2,7 @@
 """Standard input and terminals of jobs: tarn run, run --pty, exec --pty, attach."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -311,3 +312,59 @@ def test_what_cannot_have_a_terminal_is_refused(shell):
     held = int(shell.out("submit", "-q", "--array", "0-1", "--hold", "--", "true"))
     assert "is several jobs" in shell.refused(1, "attach", held)
     assert "no such job" in shell.refused(1, "attach", 99)
+
+
+# ---- restarts and failures ----
+
+def test_a_failed_gang_says_which_rank_failed_first_and_shows_its_lines(shell):
+    script = ('echo "from $TARN_RANK"; [ "$TARN_RANK" = 1 ] || exec sleep 600; '
+              'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo "line $i"; done; exit 3')
+    said = shell.refused(3, "run", "--ranks", 3, "--cpus", "0.1", "--", "sh", "-c", script)
+    assert "job 1 failed: rank 1 failed first: exit status 3" in said
+    assert "the last lines of rank 1:" in said and "\n  line 3\n" in said and "\n  line 12\n" in said
+    assert "line 2\n" not in said and "from 0" not in said
+    assert "rank 1 failed first" in shell.out("why", 1) and "rank 1 failed first" in shell.out("show", 1)
+    assert shell.json("show", "--json", 1)["failed_rank"] == 1
+    said = shell.refused(3, "wait", 1)
+    assert "\n  line 12\njob 1 failed: rank 1 failed first: exit status 3" in said
+
+
+def test_a_failure_shows_the_last_lines_that_were_not_seen(shell):
+    # Those of a run were printed already, but not those of a file of its own.
+    done = shell.run("run", "--", "sh", "-c", "echo seen; exit 3", status=3)
+    assert done.stdout == "seen\n" and "the last lines" not in done.stderr
+    said = shell.refused(4, "run", "-e", "err", "--", "sh", "-c", "echo hidden >&2; exit 4")
+    assert "the last lines of standard error:\n  hidden\njob 2 failed: exit status 4" in said
+    assert "the last lines:\n  seen\njob 1 failed: exit status 3" in shell.refused(3, "wait", 1)
+    assert shell.run("wait", "-q", 1, status=3).stderr == ""
+    assert shell.run("wait", int(shell.out("submit", "-q", "--", "true"))).stderr == ""
+    said = shell.run("run", "--array", "0-1", "--", "sh", "-c", "echo of $TARN_ARRAY_INDEX; exit $TARN_ARRAY_INDEX",
+                     status=1).stderr
+    assert "  of 1\n" in said and "  of 0\n" not in said
+
+
+@pytest.mark.parametrize("how", [["run"], ["wait", "1"], ["logs", "-f", "1"]])
+def test_restarts_are_announced(shell, how):
+    words = ["--retry", 50, "--", "sh", "-c", 'until [ -e "go$TARN_ATTEMPT" ]; do sleep 0.02; done; [ -e last ]']
+    if how[0] == "run":
+        follower = start(shell, "run", *words, stdin=subprocess.DEVNULL)
+    else:
+        shell.out("submit", "-q", *words)
+        follower = start(shell, *how, stdin=subprocess.DEVNULL)
+    said = b""
+    os.set_blocking(follower.stderr.fileno(), False)
+    for attempt in range(1, 50):  # it may come late, but then sees the next
+        wait_until("the attempt runs", lambda: is_running(shell, 1) and shell.api.job(1)["attempt"] == attempt)
+        end = time.monotonic() + 1
+        while attempt > 1 and b"restarted" not in said and time.monotonic() < end:
+            said += follower.stderr.read() or b""
+            time.sleep(0.02)
+        if b"restarted" in said:
+            break
+        shell.file("go%d" % attempt, "")
+    shell.file("last", "")
+    shell.file("go%d" % attempt, "")
+    os.set_blocking(follower.stderr.fileno(), True)
+    out, err = follower.communicate(timeout=tarn_test.PATIENCE_S)
+    assert follower.returncode == 0, err
+    assert re.search(rb"job 1.* restarted after a failure \(retry \d+ of 50\).* attempt \d+", said + err), said + err

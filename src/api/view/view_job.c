@@ -4,6 +4,7 @@
 
 #include "api/view/view.h"
 #include "core/job/checkpoint_interval.h"
+#include "core/job/gang_size.h"
 #include "core/job/role.h"
 #include "wire/where_text.h"
 
@@ -236,6 +237,18 @@ static void add_details(const struct api *api, const struct job *job, json_t *vi
                                             : json_null()));
 }
 
+/* The member of a gang that did not end well before any other did. */
+static json_t *view_failed_rank(const struct api *api, const struct job *job)
+{
+    const struct job_end *end = &job->run->end;
+    bool is_good = end->kind == ENGINE_ENDED && end->exit_code == 0 && end->signal == 0;
+
+    if (job->state != JOB_ENDED || end->kind == 0 || is_good || end->was_stopped ||
+        request_most(state_request(api_state(api), job)) < 2)
+        return json_null();
+    return json_integer(end->rank);
+}
+
 static json_t *view_gpu_count(const struct state *state, const struct job *job)
 {
     const struct request *request = state_request(state, job);
@@ -346,6 +359,7 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
     json_object_set_new(view, "exit_code", view_job_end(job, "exit_code"));
     json_object_set_new(view, "signal", view_job_end(job, "signal"));
     json_object_set_new(view, "reason", text_or_null(job->run->end.reason));
+    json_object_set_new(view, "failed_rank", view_failed_rank(api, job));
     json_object_set_new(view, "warnings", view_warnings(api, job));
     sched_why(api_brain(api), api->inquiry, job, &why, is_whole ? &ahead : NULL);
     json_object_set_new(view, "why",

@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/fields.h"
+#include "cli/follow/follow_job.h"
+#include "cli/follow/news.h"
 #include "cli/screen.h"
 #include "cli/select.h"
 
@@ -57,15 +59,22 @@ static void put(struct copy *copy, const char *bytes, size_t length)
 
 /* Ends when the reader closes the pipe. */
 static int copy_stream(struct session *session, struct client_stream *stream, struct copy *copy,
-                       struct error *err)
+                       struct watch *watch, struct error *err)
 {
-    bool is_over;
+    struct restarts restarts = { 0 };
+    bool is_over, is_group;
 
     do {
         int code = client_wait(session->client, stream->is_over ? 0 : WAIT_MS, err);
         if (code < 0)
             return code;
         is_over = stream->is_over;
+        for (json_t *job = watch ? watch_take(watch, &is_group) : NULL; job;
+             job = watch_take(watch, &is_group)) {
+            if (!is_group)
+                restarts_tell(&restarts, session, job);
+            json_decref(job);
+        }
         if (stream->status >= 400) {
             if (is_over)
                 return refusal_read(stream->status, text_string(&stream->bytes),
@@ -78,6 +87,7 @@ static int copy_stream(struct session *session, struct client_stream *stream, st
         if (fflush(stdout) != 0)
             return error_set(err, -errno, "standard output: %s", strerror(errno));
     } while (!is_over);
+    restarts_release(&restarts);
     if (copy->is_in_line)
         putchar('\n');
     if (stream->code < 0)
@@ -93,7 +103,13 @@ static int copy_job(const struct each *each, const char *id, const char *prefix,
 
     build_path(id, each->options, &path);
     client_stream_open(each->session->client, path.bytes, &stream);
-    int code = copy_stream(each->session, &stream, &copy, err);
+    struct watch watch;
+    bool is_followed = each->options->values[FOLLOW] && !each->options->is_quiet;
+    if (is_followed)
+        watch_open(&watch, each->session, id);
+    int code = copy_stream(each->session, &stream, &copy, is_followed ? &watch : NULL, err);
+    if (is_followed)
+        watch_close(&watch);
     client_stream_close(&stream);
     return code;
 }

@@ -90,14 +90,14 @@ static void add_choice(const struct sending *sending, struct session *session, j
     choice_print(choice);
 }
 
-static int wait_for(struct session *session, const json_t *reply, struct error *err)
+static int wait_for(struct session *session, const json_t *reply, bool is_quiet, struct error *err)
 {
     const json_t *item = json_array_get(json_object_get(reply, "submitted"), 0);
     char id[32];
     int status;
 
     snprintf(id, sizeof(id), "%" PRId64, field_number(item, "id"));
-    int code = follow_quietly(session, id, &status, err);
+    int code = follow_quietly(session, id, !is_quiet, &status, err);
     return code < 0 ? code : status;
 }
 
@@ -133,7 +133,9 @@ int run_submit(const struct options *options)
         if (sending.is_dry && !sending.sbatch.is_json)
             add_choice(&sending, &session, reply);
         if (sending.sbatch.is_waiting && !sending.is_dry)
-            code = wait_for(&session, reply, &err);
+            code =
+                wait_for(&session, reply,
+                         sending.sbatch.is_quiet || sending.is_ids || sending.sbatch.is_json, &err);
     }
     return over(&sending, code, &err);
 }
@@ -239,7 +241,7 @@ static int wait_one(const struct each *each)
     struct error err;
     int status = 1;
 
-    if (follow_quietly(each->session, each->id, &status, &err) < 0)
+    if (follow_quietly(each->session, each->id, !each->options->is_quiet, &status, &err) < 0)
         return complain(&err);
     return status;
 }

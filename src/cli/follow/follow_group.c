@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/follow/follow_job.h"
+#include "cli/follow/news.h"
 #include "cli/follow/stages.h"
 #include "cli/job_view.h"
 #include "cli/screen.h"
@@ -17,6 +18,7 @@ enum {
     HEAD_WIDTH = 79,
     LINES_ABOVE = 2, /* of a terminal, that are left free */
     FAILURES_SHOWN = 5,
+    LINES_OF_FAILURE = 3,
     LAST_LINE_MAX = 200,
 };
 
@@ -370,7 +372,7 @@ static usec_t print_table(const struct stages *stages)
     return gpu_time;
 }
 
-static void tell_failures(const struct stages *stages)
+static void tell_failures(struct session *session, const struct stages *stages)
 {
     size_t told = 0, bad = 0;
 
@@ -387,6 +389,7 @@ static void tell_failures(const struct stages *stages)
         job_end_add(job, &text);
         talk("%s · %s · tarn logs %s", stages->items[stages->stage_of[i]].name, text.bytes,
              field_text(job, "label"));
+        last_lines_tell(session, job, LINES_OF_FAILURE, false);
     }
     if (bad > told)
         talk("%zu more did not end well; tarn show %" PRIu64 " lists them", bad - told, stages->id);
@@ -406,7 +409,7 @@ static void tell_end(const struct live *live)
         usec_t at = field_wall(stages->jobs[i], "ended");
         ended = at > ended ? at : ended;
     }
-    tell_failures(stages);
+    tell_failures(live->plan->session, stages);
     text_printf(
         &text, "%s %s · %s %s · %s", stages->kind, live->id, stages->name,
         strcmp(stages->result, "ok") == 0 ? "ended ok" : stages->result,

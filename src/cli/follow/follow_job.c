@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "cli/follow/ctrl_c.h"
+#include "cli/follow/news.h"
 #include "cli/follow/visit.h"
 #include "cli/job_view.h"
 #include "cli/screen.h"
@@ -83,9 +84,11 @@ struct following {
     bool is_introduced, is_deaf; /* the reader of the output has closed it */
     bool has_failed_output;
     time_t asked_at;
-    int64_t joined; /* the attempt that has our terminal or standard input; 0: none had */
-    bool is_logged; /* its output is read although it has a terminal: it was too fast for us */
+    int64_t introduced; /* attempt */
+    int64_t joined;     /* the attempt that has our terminal or standard input; 0: none had */
+    bool is_logged;     /* its output is read although it has a terminal: it was too fast for us */
     struct passing passing;
+    struct restarts restarts;
 };
 
 int follow_interrupted(const struct follow_plan *plan, const char *what, int *ret_status)
@@ -187,12 +190,14 @@ static void introduce(struct following *following)
     if (following->is_introduced || is_silent(following))
         return;
     following->is_introduced = true;
+    following->introduced = field_number(following->job, "attempt");
     text_printf(&text, "job %s · %s", field_text(following->job, "label"),
                 field_text(following->job, "name"));
     if (!job_is_ended(following->job) &&
         session_get(following->plan->session, path, &details, NULL) == 0) {
         const char *isolation = weakest_isolation(details);
 
+        restarts_add(&following->restarts, details, &text);
         add_devices(details, &text);
         if (isolation[0])
             text_printf(&text, " · %s", isolation);
@@ -228,6 +233,9 @@ static void hear(struct following *following, json_t *job)
     json_decref(following->job);
     following->job = job;
     const char *state = field_text(job, "state");
+    if (following->introduced != field_number(job, "attempt"))
+        following->is_introduced =
+            false; /* it was started again so fast that no reason was heard */
     if (strcmp(state, "running") == 0 || job_is_ended(job))
         introduce(following);
     else if (strcmp(state, "granted") != 0 && strcmp(state, "stopping") != 0)
@@ -455,6 +463,8 @@ static void tell_end(struct following *following)
             reply_print(job);
     } else if (!following->plan->is_quiet) {
         job_end_add(following->job, &text);
+        if (job_has_failed(following->job))
+            last_lines_tell(following->plan->session, following->job, LAST_LINES, true);
         talk("%s", text.bytes);
     }
 }
@@ -473,6 +483,7 @@ int follow_job(const struct follow_plan *plan, int *ret_status, struct error *er
         *ret_status = job_exit_status(following.job);
     }
     passing_stop(&following.passing);
+    restarts_release(&following.restarts);
     client_stream_close(&following.output);
     watch_close(&following.watch);
     json_decref(following.job);
@@ -480,9 +491,20 @@ int follow_job(const struct follow_plan *plan, int *ret_status, struct error *er
     return code < 0 ? code : 0;
 }
 
-int follow_quietly(struct session *session, const char *id, int *ret_status, struct error *err)
+static void tell_failure(struct session *session, const json_t *job)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+
+    last_lines_tell(session, job, LAST_LINES, false);
+    job_end_add(job, &text);
+    talk("%s", text.bytes);
+}
+
+int follow_quietly(struct session *session, const char *id, bool tells, int *ret_status,
+                   struct error *err)
 {
     struct watch watch;
+    struct restarts restarts = { 0 };
     bool is_over = false, is_group, has_group = false;
     int code = 0;
 
@@ -494,9 +516,13 @@ int follow_quietly(struct session *session, const char *id, int *ret_status, str
             const char *result = field_text(change, "result");
 
             has_group = has_group || is_group;
+            if (tells && !is_group)
+                restarts_tell(&restarts, session, change);
             if (is_group ? result[0] != '\0' : !has_group && job_is_ended(change)) {
                 is_over = is_group || strcmp(field_text(change, "label"), id) == 0;
                 *ret_status = is_group ? strcmp(result, "ok") != 0 : job_exit_status(change);
+                if (tells && is_over && !is_group && job_has_failed(change))
+                    tell_failure(session, change);
             }
             json_decref(change);
         }
@@ -504,5 +530,6 @@ int follow_quietly(struct session *session, const char *id, int *ret_status, str
             code = watch_mend(&watch, err);
     }
     watch_close(&watch);
+    restarts_release(&restarts);
     return code;
 }

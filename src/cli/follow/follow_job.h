@@ -33,8 +33,9 @@ struct follow_plan {
 int follow_job(const struct follow_plan *plan, int *ret_status, struct error *err);
 /* An array or a pipeline (follow_group.c): live on a terminal, else one line per change. */
 int follow_group(const struct follow_plan *plan, int *ret_status, struct error *err);
-/* Either, silently. */
-int follow_quietly(struct session *session, const char *id, int *ret_status, struct error *err);
+/* Either, without its output; tells: restarts and the failure of a job are told. */
+int follow_quietly(struct session *session, const char *id, bool tells, int *ret_status,
+                   struct error *err);
 
 /* Handle a signal. 0: continue; 1: detach, with *ret_status. */
 int follow_interrupted(const struct follow_plan *plan, const char *what, int *ret_status);

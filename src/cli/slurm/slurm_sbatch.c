@@ -38,7 +38,7 @@ static int wait_for(struct session *session, const json_t *item, struct error *e
     AUTO_FREE char *id = mem_printf("%" PRId64, field_number(item, "id"));
     int status = 1;
 
-    int code = follow_quietly(session, id, &status, err);
+    int code = follow_quietly(session, id, false, &status, err);
     return code < 0 ? code : status;
 }
 
