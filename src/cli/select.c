@@ -9,10 +9,11 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/units.h"
 #include "cli/fields.h"
 #include "cli/screen.h"
 
-enum { DIGITS_MAX = 18 };
+enum { DIGITS_MAX = 18, INDEX_MAX = 4000000 };
 
 void selection_add(struct selection *selection, const char *id)
 {
@@ -38,6 +39,40 @@ static bool take_number(const char **s, uint64_t *ret)
     return true;
 }
 
+static int wrong(const char *word, struct error *err)
+{
+    return error_set(err, -EINVAL,
+                     "'%.40s': expected the number of a job: 7, 7_3, 7-9 or, in quotes, "
+                     "'7_[1-3,8]'",
+                     word);
+}
+
+/* "7_[1-3,8]", as lists show tasks; set: what is behind the bracket. */
+static int add_tasks(struct selection *selection, const char *word, uint64_t job, const char *set,
+                     struct error *err)
+{
+    uint32_t *indices = NULL;
+    size_t count = 0, length = strcspn(set, "]");
+    AUTO_FREE char *copy = mem_string_of(set, length);
+    struct error why;
+
+    if (strcmp(set + length, "]") != 0)
+        return wrong(word, err);
+    int code = units_parse_set(copy, SELECT_MAX, INDEX_MAX, &indices, &count, &why);
+    if (code < 0)
+        return error_set(err, code, "'%.40s': %s", word, why.text);
+    if (count > SELECT_MAX - selection->count)
+        code = error_set(err, -E2BIG, "'%.40s': more than %d jobs at once", word, SELECT_MAX);
+    for (size_t i = 0; code == 0 && i < count; i++) {
+        char id[ID_SIZE];
+
+        snprintf(id, sizeof(id), "%" PRIu64 "_%" PRIu32, job, indices[i]);
+        selection_add(selection, id);
+    }
+    free(indices);
+    return code;
+}
+
 static int add_word(struct selection *selection, const char *word, struct error *err)
 {
     uint64_t first, last, index;
@@ -46,14 +81,15 @@ static int add_word(struct selection *selection, const char *word, struct error 
 
     bool is_job = take_number(&s, &first);
     last = first;
+    if (is_job && strncmp(s, "_[", 2) == 0)
+        return add_tasks(selection, word, first, s + 2, err);
     bool is_task = is_job && *s == '_';
     if (is_task || (is_job && *s == '-')) {
         s++;
         is_job = take_number(&s, is_task ? &index : &last);
     }
     if (!is_job || *s || last < first)
-        return error_set(err, -EINVAL, "'%.40s': expected the number of a job: 7, 7_3 or 7-9",
-                         word);
+        return wrong(word, err);
     if (last - first >= SELECT_MAX - selection->count)
         return error_set(err, -E2BIG, "'%.40s': more than %d jobs at once", word, SELECT_MAX);
     for (uint64_t i = first; i <= last; i++) {

@@ -2,7 +2,7 @@
 #ifndef CLI_SELECT_H
 #define CLI_SELECT_H
 
-/* select - the jobs of a command: "7", "7_3", "7-9"
+/* select - the jobs of a command: "7", "7_3", "7-9", "7_[1-3,8]"
  *
  * Limits: SELECT_MAX jobs per command
  */

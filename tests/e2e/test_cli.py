@@ -612,3 +612,20 @@ def test_numbers_that_are_none_are_named(busy):
     for words in (("show", "x"), ("cancel", "-1"), ("why", "99999999999999999999"), ("show", "1_"), ("logs", "1_x")):
         done = busy.run(*words, status=None)
         assert done.returncode in (1, 2) and done.stderr and done.stdout == "", (words, done)
+
+
+def test_tasks_are_named_as_lists_show_them(shell):
+    number = int(shell.out("submit", "-q", "--array", "0-9", "--hold", "--", "true"))
+    assert "%d_[0-9]" % number in shell.out("ls")
+    shell.out("cancel", "%d_[8-9,2]" % number)
+    states = [shell.json("show", "--json", "%d_%d" % (number, index))["state"] for index in range(10)]
+    assert [index for index, state in enumerate(states) if state == "ended"] == [2, 8, 9]
+    shell.out("release", "%d_[0]" % number)
+    assert shell.api.wait_end("%d_0" % number)["result"] == "ok"
+    assert len(shell.out("show", "%d_[3-5]" % number).split("wants")) == 4
+    shell.out("cancel", "%d_[1,3-7]" % number)
+    for words in ("%d_[3-", "%d_[3-5", "%d_[3-5]x"):
+        assert "expected the number of a job: 7, 7_3, 7-9 or, in quotes, '7_[1-3,8]'" in shell.refused(
+            2, "cancel", words % number)
+    assert "'%d_[5-3]': " % number in shell.refused(2, "cancel", "%d_[5-3]" % number)
+    assert "more than 10000 jobs at once" in shell.refused(2, "show", "%d_[0-9999]" % number, "8")

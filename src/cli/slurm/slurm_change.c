@@ -15,30 +15,14 @@
 #include "cli/slurm/slurm_jobs.h"
 #include "wire/job/signal_name.h"
 
-enum { TASKS_MAX = 10000, INDEX_MAX = 4000000 };
-
-/* "7", "7_3", "7_[1-3,5]" */
+/* In Slurm's names a range is one of tasks only. */
 static int add_id(struct selection *selection, const char *word, struct error *err)
 {
-    const size_t digits = strspn(word, "0123456789");
     char *plain[] = { (char *)(uintptr_t)word, NULL };
-    uint32_t *indices = NULL;
-    size_t count = 0;
 
-    if (strncmp(word + digits, "_[", 2) != 0)
-        return strchr(word, '-')
-                   ? error_set(err, -EINVAL, "job '%.40s': expected 7, 7_3 or 7_[1-3]", word)
-                   : selection_read(selection, plain, err);
-    AUTO_FREE char *set = mem_string_of(word + digits + 2, strcspn(word + digits + 2, "]"));
-    int code = word[digits + 2 + strlen(set)] == ']'
-                   ? units_parse_set(set, TASKS_MAX, INDEX_MAX, &indices, &count, err)
-                   : error_set(err, -EINVAL, "job '%.40s': expected ']' at its end", word);
-    for (size_t i = 0; i < count && code == 0; i++) {
-        AUTO_FREE char *id = mem_printf("%.*s_%" PRIu32, (int)digits, word, indices[i]);
-        selection_add(selection, id);
-    }
-    free(indices);
-    return code;
+    if (strchr(word, '-') && !strchr(word, '['))
+        return error_set(err, -EINVAL, "job '%.40s': expected 7, 7_3 or 7_[1-3]", word);
+    return selection_read(selection, plain, err);
 }
 
 int slurm_ids_read(struct selection *selection, char *const *words, struct error *err)
