@@ -146,7 +146,8 @@ static const char policy[] =
     "             preemptible: default, submit: {users: [eve], groups: ['100']},\n"
     "             queues: {course: {}, exam: {preemptible: never, gpus_per_job: 4, submit: eve}}}\n"
     "  spare: {preemptible: always, models: [A100, h100]}\n"
-    "  big: {retry: {oom: {memory: x1.5, most: 48G}}, queues: {below: {retry: {oom: {memory: "
+    "  big: {retry: {oom: {memory: x1.5, most: 48G}}, queues: {small: {}, below: {retry: {oom: "
+    "{memory: "
     "x2}}}}}\n";
 
 static void a_queue_gives_more_memory_to_jobs_that_ran_out_of_it(void **state)
@@ -155,11 +156,11 @@ static void a_queue_gives_more_memory_to_jobs_that_ran_out_of_it(void **state)
         const char *yaml;
         uint16_t factor;
     } cases[] = {
-        { "{" JOB ", queue: big, memory: 1G}", 1500 },
+        { "{" JOB ", queue: small, memory: 1G}", 1500 },
         { "{" JOB ", queue: below, memory: 1G}", 2000 },
-        { "{" JOB ", queue: big, memory: 1G, retry: {oom: {memory: x3}}}", 3000 },
-        { "{" JOB ", queue: big, memory: 1G, retry: {oom: false}}", 0 },
-        { "{" JOB ", queue: big}", 0 }, /* more than what? */
+        { "{" JOB ", queue: small, memory: 1G, retry: {oom: {memory: x3}}}", 3000 },
+        { "{" JOB ", queue: small, memory: 1G, retry: {oom: false}}", 0 },
+        { "{" JOB ", queue: small}", 0 }, /* more than what? */
         { "{" JOB ", queue: course, memory: 1G}", 0 },
     };
     (void)state;
@@ -272,7 +273,8 @@ static void a_job_that_ran_out_of_memory_gets_more(void **state)
     } bad[] = {
         { "{" JOB ", retry: {oom: {memory: x1.5}}}",
           "retry: oom: more memory than what? expected memory: SIZE, too" },
-        { "{" JOB ", memory: 1G, retry: {oom: {}}}", "retry: oom: expected {memory: x1.5}" },
+        { "{" JOB ", memory: 1G, retry: {oom: {}}}",
+          "retry: oom: expected {memory: x1.5}, or false" },
         { "{" JOB ", memory: 1G, retry: {oom: {memory: x1}}}",
           "retry: oom: memory: 'x1': expected a factor like x1.5, 1.1 to 10" },
         { "{" JOB ", memory: 1G, retry: {oom: {memory: much}}}",

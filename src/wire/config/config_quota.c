@@ -705,8 +705,8 @@ int read_oom_retry(const struct setting_place *place)
     static const char *const keys[] = { "oom", NULL }, *const oom_keys[] = { "memory", "most",
                                                                              NULL };
     struct event_queue *queue = place->base;
-    const struct reader reader = reader_at(place->reader, "retry");
-    const struct reader inner = reader_at(&reader, "oom");
+    const struct reader reader = reader_inside(place->reader, "retry");
+    const struct reader inner = reader_inside(&reader, "oom");
     const json_t *oom = json_object_get(place->value, "oom");
     char buffer[READER_SCALAR_SIZE];
     const char *text = NULL;
