@@ -63,5 +63,5 @@ void choice_print(const json_t *reply)
     screen_table(table);
     AUTO_RELEASE(text) struct text line = { 0 };
     text_printf(&line, "%s\n", field_text(reply, "text"));
-    screen_put(stdout, text_string(&line));
+    screen_prose(stdout, text_string(&line));
 }

@@ -34,6 +34,26 @@ const struct command *command_find(const char *name)
     return NULL;
 }
 
+bool option_is_taken(const struct command *command, const struct option_entry *option)
+{
+    static const struct {
+        const char *verb;
+        bool lacks[COMMON_COUNT];
+    } rows[] = {
+        { "completion", { [COMMON_JSON] = true, [COMMON_QUIET] = true, [COMMON_SOCKET] = true } },
+        { "exporter", { [COMMON_JSON] = true, [COMMON_QUIET] = true, [COMMON_SOCKET] = true } },
+        { "serve", { [COMMON_JSON] = true, [COMMON_QUIET] = true } },
+    };
+
+    if (option < options_common || option >= options_common + COMMON_COUNT)
+        return true;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        if (strcmp(rows[i].verb, command->name) == 0)
+            return !rows[i].lacks[option - options_common];
+    }
+    return true;
+}
+
 /* An option of the command, or of all commands; name NULL: by its letter. NULL: there is none. */
 static const struct option_entry *find(const struct command *command, const char *name, char letter)
 {
@@ -41,7 +61,8 @@ static const struct option_entry *find(const struct command *command, const char
 
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
         for (const struct option_entry *option = tables[i]; option->name; option++) {
-            if (name ? strcmp(option->name, name) == 0 : option->letter == letter)
+            if (option_is_taken(command, option) &&
+                (name ? strcmp(option->name, name) == 0 : option->letter == letter))
                 return option;
         }
     }
@@ -120,8 +141,10 @@ static int unknown(const struct reading *reading, const char *name)
 
     for (const struct option_entry *option = reading->command->options; option->name; option++)
         names[count++] = option->name;
-    for (const struct option_entry *option = options_common; option->name; option++)
-        names[count++] = option->name;
+    for (const struct option_entry *option = options_common; option->name; option++) {
+        if (option_is_taken(reading->command, option))
+            names[count++] = option->name;
+    }
     const char *nearest = string_nearest(name, names);
     if (nearest)
         return usage_wrong(reading->command->name, "unknown option '--%s'; did you mean '--%s'?",

@@ -46,6 +46,12 @@ bool options_read(int argc, char **argv, struct options *ret, int *ret_status);
 enum { COMMON_JSON, COMMON_QUIET, COMMON_SOCKET, COMMON_HELP, COMMON_COUNT };
 extern const struct option_entry options_common[];
 
+struct command;
+
+/* Whether the command takes this option, of its own or of all commands: few have no use for some of
+ * those. */
+bool option_is_taken(const struct command *command, const struct option_entry *option);
+
 /* The value of an option that takes a descriptor; NULL: -1. False: it is none. */
 bool option_fd(const char *value, int *ret);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/screen.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 
 #include "base/mem.h"
 
-enum { WIDTH_DEFAULT = 80, HEIGHT_DEFAULT = 24 };
+enum { WIDTH_DEFAULT = 80, HEIGHT_DEFAULT = 24, WIDTH_MIN = 30, LABEL_MAX = 20 };
 
 static size_t number_of(const char *name)
 {
@@ -23,8 +24,10 @@ void screen_look(FILE *stream, struct screen *ret)
 {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     struct winsize size = { 0 };
+    int code = errno;
 
     *ret = (struct screen){ .is_terminal = isatty(fileno(stream)) == 1 };
+    errno = code; /* of output that could not be written, which is told at the end */
     if (!ret->is_terminal)
         return;
     ret->has_cursor = term && term[0] && strcmp(term, "dumb") != 0;
@@ -75,6 +78,60 @@ void screen_put(FILE *stream, const char *text)
     }
 }
 
+/* Where the words of a line go on: below those behind its label ("  why     gpus"), else further in
+ * than the line begins. */
+static size_t hang_of(const char *line)
+{
+    size_t lead = strspn(line, " ");
+    const char *gap = strstr(line + lead, "  ");
+
+    if (lead > 0 && gap && (size_t)(gap - line) < LABEL_MAX)
+        return (size_t)(gap - line) + strspn(gap, " ");
+    return lead + 2;
+}
+
+static void wrap_line(struct text *out, const char *line, size_t width)
+{
+    size_t hang = hang_of(line), column = 0;
+
+    while (*line && string_width(line) + column > width) {
+        size_t spaces = strspn(line, " "), length = spaces + strcspn(line + spaces, " ");
+        AUTO_FREE char *word = mem_string_of(line, length);
+        size_t wide = string_width(word);
+
+        if (column > hang && column + wide > width) {
+            text_printf(out, "\n%*s%s", (int)hang, "", word + spaces);
+            column = hang + wide - spaces;
+        } else {
+            text_add(out, word);
+            column += wide;
+        }
+        line += length;
+    }
+    text_add(out, line);
+}
+
+void screen_prose(FILE *stream, const char *text)
+{
+    AUTO_RELEASE(text) struct text out = { 0 };
+    struct screen screen;
+
+    screen_look(stream, &screen);
+    if (!screen.is_terminal || screen.width < WIDTH_MIN) {
+        screen_put(stream, text);
+        return;
+    }
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        AUTO_FREE char *line = mem_string_of(text, length);
+
+        wrap_line(&out, line, screen.width);
+        text_add(&out, text[length] ? "\n" : "");
+        text += length + (text[length] != '\0');
+    }
+    screen_put(stream, text_string(&out));
+}
+
 void screen_table(const struct table *table)
 {
     AUTO_RELEASE(text) struct text text = { 0 };
@@ -94,7 +151,7 @@ static void PRINTF(2, 0) talk_line(const char *prefix, const char *format, va_li
     AUTO_FREE char *line = mem_printf("%s%s\n", prefix, words);
 
     fflush(stdout);
-    screen_put(stderr, line);
+    screen_prose(stderr, line);
     fflush(stderr);
 }
 

@@ -29,6 +29,8 @@ void screen_look(FILE *stream, struct screen *ret);
 bool screen_is_utf8(void);
 /* Write text unchanged. */
 void screen_put(FILE *stream, const char *text);
+/* The same of prose: on a terminal, lines wrap at words, and go on indented. */
+void screen_prose(FILE *stream, const char *text);
 /* Print a table on standard output, as wide as its terminal. */
 void screen_table(const struct table *table);
 

@@ -16,6 +16,7 @@ import time
 import pytest
 
 import tarn_test
+import terminal as pictures
 from tarn_test import TARN, read_file, wait_until
 
 
@@ -612,6 +613,38 @@ def test_numbers_that_are_none_are_named(busy):
     for words in (("show", "x"), ("cancel", "-1"), ("why", "99999999999999999999"), ("show", "1_"), ("logs", "1_x")):
         done = busy.run(*words, status=None)
         assert done.returncode in (1, 2) and done.stderr and done.stdout == "", (words, done)
+
+
+def test_an_option_that_a_command_has_no_use_for_is_refused(shell):
+    for command in ("exporter", "completion"):
+        said = shell.out(command, "--help")
+        assert "--json" not in said and "--socket" not in said and "--help" in said
+        assert "unknown option '--json'" in shell.refused(2, command, "--json")
+        assert "unknown option '-q'" in shell.refused(2, command, "-q")
+    assert "unknown option '--json'" in shell.refused(2, "serve", "--json")
+    assert "--socket" in shell.out("serve", "--help")
+
+
+def test_prose_wraps_at_words_on_a_terminal_only(shell):
+    name = "a-rather-long-name-of-a-job-" * 2
+    number = int(shell.out("submit", "-q", "--hold", "-J", name, "--comment", "x", "--", "echo", *["word%d" % i for i in range(30)]))
+    plain = shell.out("show", number)
+    command = [line for line in plain.splitlines() if line.startswith("  command")][0]
+    assert len(command) > 200
+    terminal = pictures.Terminal([TARN, "show", str(number)], shell.environment, columns=60, rows=50)
+    terminal.end()
+    lines = terminal.lines()
+    first = [i for i, line in enumerate(lines) if line.startswith("  command")][0]
+    assert lines[first].startswith("  command     echo word0 word1") and lines[first + 1].startswith("              word")
+    joined = " ".join(line.strip() for line in lines[first:] if line.startswith("              ") or "command" in line)
+    assert joined.split() == command.split()
+    assert all(len(line) <= 60 for line in lines)
+    terminal.close()
+    # A word that is longer than the line stays whole.
+    terminal = pictures.Terminal([TARN, "show", str(number)], shell.environment, columns=40, rows=70)
+    terminal.end()
+    assert name in terminal.text().replace("\n", "")
+    terminal.close()
 
 
 def test_tasks_are_named_as_lists_show_them(shell):

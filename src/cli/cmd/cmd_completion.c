@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completion for shells, made from the tables of commands and options-> */
+/* Completion for shells, made from the tables of commands and options. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static bool sends_jobs(const struct command *command)
 /* Whether its words are numbers of jobs. */
 static bool takes_jobs(const struct command *command)
 {
-    return string_starts(command->usage, "ID...");
+    return string_starts(command->usage, "ID");
 }
 
 /* "--all --state ..." of a command. */
@@ -25,8 +25,10 @@ static void add_options(struct text *text, const struct command *command)
         text_printf(text, "--%s ", option->name);
     for (size_t i = 0; sends_jobs(command) && sbatch_option_names()[i]; i++)
         text_printf(text, "--%s ", sbatch_option_names()[i]);
-    for (const struct option_entry *option = options_common; option->name; option++)
-        text_printf(text, "--%s ", option->name);
+    for (const struct option_entry *option = options_common; option->name; option++) {
+        if (option_is_taken(command, option))
+            text_printf(text, "--%s ", option->name);
+    }
 }
 
 static void print_verbs(struct text *text)

@@ -376,7 +376,7 @@ static void print_job(const json_t *job)
     add_gpu_usage(&text, job);
     add_usage(&text, job);
     add_launch(&text, job);
-    screen_put(stdout, text.bytes);
+    screen_prose(stdout, text.bytes);
 }
 
 static void print_group(const json_t *group)
@@ -393,7 +393,7 @@ static void print_group(const json_t *group)
         text_printf(&head, ", %" PRId64 " badly", field_number(group, "bad_count"));
     text_printf(&head, "%s%s\n", field_text(group, "result")[0] ? " · " : "",
                 field_text(group, "result"));
-    screen_put(stdout, head.bytes);
+    screen_prose(stdout, head.bytes);
     AUTO(json) json_t *all = json_array();
     json_array_foreach(json_object_get(group, "stages"), i, stage)
         json_array_extend(all, json_object_get(stage, "jobs"));

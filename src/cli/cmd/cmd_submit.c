@@ -70,7 +70,7 @@ static void print_reply(const struct sending *sending, const json_t *reply)
         else if (!sending->sbatch.is_quiet)
             add_submitted(item, sending->is_dry, &text);
     }
-    screen_put(stdout, text_string(&text));
+    screen_prose(stdout, text_string(&text));
     fflush(stdout);
 }
 

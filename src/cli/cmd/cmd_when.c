@@ -24,7 +24,7 @@ static void print_when(const json_t *when)
     text_printf(&text, "%s\n", field_text(when, "text"));
     json_array_foreach(json_object_get(when, "sooner"), i, advice)
         text_printf(&text, "  %-8s%s\n", i == 0 ? "sooner" : "", field_text(advice, "text"));
-    screen_put(stdout, text.bytes);
+    screen_prose(stdout, text.bytes);
 }
 
 static void show_when(const json_t *when, bool is_json, bool is_quiet)
@@ -177,7 +177,7 @@ static void print_why(const json_t *why)
         text_printf(&text, "  %s\n", json_string_value(line) ? json_string_value(line) : "");
     if (is_kept && json_array_size(lines) == 0 && strcmp(field_text(why, "kind"), "group") != 0)
         text_printf(&text, "  %s\n", field_text(why, "text"));
-    screen_put(stdout, text.bytes);
+    screen_prose(stdout, text.bytes);
 }
 
 /* Of an ended job the question is why it ended. */
@@ -200,7 +200,7 @@ static int tell_end(const struct each *each)
     if (strcmp(field_text(job, "result"), "ok") != 0)
         text_printf(&text, "\n  output    tarn logs %s --tail 20", each->id);
     text_add_char(&text, '\n');
-    screen_put(stdout, text.bytes);
+    screen_prose(stdout, text.bytes);
     return 0;
 }
 

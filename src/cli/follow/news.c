@@ -2,6 +2,7 @@
 #include "cli/follow/news.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -78,12 +79,13 @@ void restarts_release(struct restarts *restarts)
 
 /* ---- its failure ---- */
 
+/* As they are: they are no prose of ours. */
 static void tell_lines(const char *bytes)
 {
     while (*bytes) {
         size_t length = strcspn(bytes, "\n");
 
-        talk("  %.*s", (int)length, bytes);
+        fprintf(stderr, "  %.*s\n", (int)length, bytes);
         bytes += length + (bytes[length] == '\n');
     }
 }
