@@ -30,12 +30,23 @@ void check_wait_ms(long ms)
     nanosleep(&moment, NULL);
 }
 
+static struct check begun;
+
+static void check_end(void)
+{
+    free(begun.devices);
+    if (begun.probe)
+        begun.probe->ops->destroy(begun.probe);
+    begun = (struct check){ 0 };
+}
+
 struct check check_begin(void)
 {
-    struct check check = { 0 };
     struct error err;
 
-    switch (probe_nvml_create(NULL, &check.probe, &err)) {
+    atexit(check_end);
+
+    switch (probe_nvml_create(NULL, &begun.probe, &err)) {
     case NVML_READY:
         break;
     case NVML_NO_LIBRARY:
@@ -44,11 +55,11 @@ struct check check_begin(void)
     case NVML_NO_USE:
         exit(answer(ANSWER_FAILED, "%s", err.text));
     }
-    if (check.probe->ops->devices(check.probe, &check.devices, &check.count, &err) < 0)
+    if (begun.probe->ops->devices(begun.probe, &begun.devices, &begun.count, &err) < 0)
         exit(answer(ANSWER_FAILED, "%s", err.text));
-    if (check.count == 0)
+    if (begun.count == 0)
         exit(answer(ANSWER_IMPOSSIBLE, "the driver knows of no GPU"));
-    return check;
+    return begun;
 }
 
 /* ---- nvidia-smi ---- */
