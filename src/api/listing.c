@@ -181,59 +181,6 @@ static int append(const char *bytes, size_t length, void *user)
     return 0;
 }
 
-static bool is_absent(const json_t *value)
-{
-    return json_is_null(value) || json_is_false(value) ||
-           (json_is_integer(value) && json_integer_value(value) == 0) ||
-           (json_is_array(value) && json_array_size(value) == 0);
-}
-
-/* What a row of a table needs. */
-static const char *const row_keys[] = {
-    "id",           "label",         "tasks",
-    "name",         "user",          "queue",
-    "state",        "result",        "gpus",
-    "gpu_count",    "members",       "gpu_indices",
-    "gpu_nodes",    "synthetic",     "heals",
-    "preemptions",  "resized",       "preempted_for",
-    "moved",        "rescued",       "attained_seconds",
-    "exit_code",    "signal",        "reason",
-    "warnings",     "wait_seconds",  "run_seconds",
-    "cancelled_by", "cancel_reason", "why",
-};
-
-static void add_row(struct text *out, const json_t *row)
-{
-    const char *separator = "{";
-
-    for (size_t i = 0; i < COUNT_OF(row_keys); i++) {
-        const json_t *value = json_object_get(row, row_keys[i]);
-
-        if (!value || is_absent(value))
-            continue;
-        text_add(out, separator);
-        text_add_char(out, '"');
-        text_add(out, row_keys[i]);
-        text_add(out, "\":");
-        json_dump_callback(value, append, out, DUMP_FLAGS);
-        separator = ",";
-    }
-    text_add_char(out, '}');
-}
-
-static json_t *view_row(const struct api *api, const struct job *first, const struct job *last)
-{
-    json_t *row = view_job(api, first, false);
-
-    if (first != last) {
-        json_object_set_new(row, "label",
-                            json_sprintf("%" PRIu64 "_[%" PRIu32 "-%" PRIu32 "]", first->group,
-                                         first->index, last->index));
-        json_object_set_new(row, "tasks", json_integer(last->index - first->index + 1));
-    }
-    return row;
-}
-
 /* ---- the list ---- */
 
 struct listing {
@@ -305,12 +252,13 @@ static bool pull(struct http_stream *stream, struct text *out)
             return true;
         }
         const struct job *end = row_end(state, filter, job);
-        AUTO(json) json_t *row = view_row(listing->api, job, end);
         text_add(out, listing->count == 0 ? "{\"jobs\":[" : ",");
         if (filter->is_rows)
-            add_row(out, row);
-        else
-            json_dump_callback(row, append, out, DUMP_FLAGS);
+            view_row(listing->api, job, end, out);
+        else {
+            AUTO(json) json_t *view = view_job(listing->api, job, false);
+            json_dump_callback(view, append, out, DUMP_FLAGS);
+        }
         listing->last = end->id;
         listing->count++;
     }

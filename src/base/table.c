@@ -63,11 +63,22 @@ static bool is_control(uint32_t c)
     return c < 0x20 || (c >= 0x7f && c < 0xa0);
 }
 
+/* Of its beginning: characters of one column each. */
+static size_t count_plain(const unsigned char *s)
+{
+    size_t count = 0;
+
+    while (s[count] >= ' ' && s[count] <= '~')
+        count++;
+    return count;
+}
+
 size_t string_width(const char *string)
 {
     const unsigned char *s = (const unsigned char *)string;
-    size_t width = 0;
+    size_t width = count_plain(s);
 
+    s += width;
     while (*s)
         width += character_width(take_character(&s));
     return width;
@@ -78,7 +89,12 @@ void text_add_cut(struct text *text, const char *string, size_t width)
     const unsigned char *s = (const unsigned char *)string;
     bool is_cut = string_width(string) > width;
     size_t room = is_cut && width > 0 ? width - 1 : width;
+    size_t plain = count_plain(s);
 
+    plain = plain < room ? plain : room;
+    text_add_bytes(text, s, plain);
+    s += plain;
+    room -= plain;
     while (*s) {
         const unsigned char *from = s;
         uint32_t c = take_character(&s);

@@ -13,6 +13,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "base/units.h"
 
 enum { JSON_DEPTH_MAX = 64, JSON_SIZE_MAX = 16 << 20, JSON_ASSIGN_KEYS_MAX = 16 };
@@ -43,6 +44,7 @@ json_t *json_names(const char *names);
 
 /* A wall time as ISO 8601 in UTC with milliseconds; new. */
 json_t *json_time(usec_t wall);
+void json_time_add(usec_t wall, struct text *out);
 
 /* "backfill.depth=4": a value, in YAML, into an object, by keys that lead there; objects that are
  * not there are made. Fails with -EINVAL and "--set backfill.depth=4: ...". */

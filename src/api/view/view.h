@@ -5,7 +5,7 @@
 /* view - the state as JSON, and the sentences in it
  *
  * Views only read. Each returns a new reference. Order of the files, lowest first:
- * values, start, why_times, why, the parts of a job (moves, usage, warnings), job.
+ * values, start, why_times, why, the parts of a job (moves, usage, warnings), job, row.
  *
  * Spec: doc/spec/05-api.md
  */
@@ -70,7 +70,21 @@ json_t *view_warnings(const struct api *api, const struct job *job);
 
 /* view_job.c */
 json_t *view_job(const struct api *api, const struct job *job, bool is_whole);
+/* Since it could have run; after a retry, since then. */
+usec_t view_waited(const struct api *api, const struct job *job);
+usec_t view_ran(const struct api *api, const struct job *job); /* USEC_NEVER: it did not run */
+int64_t view_gpu_milli(const struct state *state, const struct job *job);
+bool view_is_synthetic(const struct state *state, const struct job *job);
+json_t *view_gpu_indices(const struct state *state, const struct job *job);
+json_t *view_gpu_nodes(const struct api *api, const struct job *job);
+json_t *view_preempted_for(const struct api *api, const struct job *job);
+json_t *view_failed_rank(const struct api *api, const struct job *job);
 json_t *view_group(const struct api *api, const struct group *group);
 json_t *view_gpus_given(const struct state *state);
+
+/* view_row.c: a job as a row of a table, without what is absent, as bytes; first to last: tasks of
+ * an array that wait alike. */
+void view_row(const struct api *api, const struct job *first, const struct job *last,
+              struct text *out);
 
 #endif

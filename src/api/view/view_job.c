@@ -8,8 +8,7 @@
 #include "core/job/role.h"
 #include "wire/where_text.h"
 
-/* Since the job could have run; after a retry, since then. */
-static json_t *view_wait(const struct api *api, const struct job *job)
+usec_t view_waited(const struct api *api, const struct job *job)
 {
     usec_t until = job->state == JOB_ENDED                                  ? job->run->ended
                    : job_is_active(job) && job->run->granted >= job->queued ? job->run->granted
@@ -18,33 +17,38 @@ static json_t *view_wait(const struct api *api, const struct job *job)
     if (job->state == JOB_ENDED && job->run->granted > 0)
         until = job->run->granted;
     usec_t from = job->queued > 0 ? job->queued : job->submitted;
-    return view_seconds(until > from ? until - from : 0);
+    return until > from ? until - from : 0;
 }
 
-static json_t *view_run(const struct api *api, const struct job *job)
+usec_t view_ran(const struct api *api, const struct job *job)
 {
     bool is_running = job->state == JOB_RUNNING || job->state == JOB_STOPPING;
 
     if (job->run->started == 0 || (job->state != JOB_ENDED && !is_running))
-        return json_null();
+        return USEC_NEVER;
     usec_t end = job->state == JOB_ENDED ? job->run->ended : api_now(api);
-    return view_seconds(end > job->run->started ? end - job->run->started : 0);
+    return end > job->run->started ? end - job->run->started : 0;
 }
 
-static json_t *view_indices(const struct api *api, const struct job *job, bool *ret_synthetic)
+/* The devices of an ended job are not kept; synthetic and real ones are never mixed. */
+bool view_is_synthetic(const struct state *state, const struct job *job)
+{
+    const struct lease *lease = job->run->lease;
+
+    if (!lease)
+        return job->run->gpus_milli_last > 0 && state->devices.count > 0 &&
+               state->devices.items[0].is_synthetic;
+    return lease->slices_count > 0 && state->devices.items[lease->slices[0].device].is_synthetic;
+}
+
+json_t *view_gpu_indices(const struct state *state, const struct job *job)
 {
     json_t *indices = json_array();
 
-    *ret_synthetic = false;
     for (uint32_t i = 0; job->run->lease && i < job->run->lease->slices_count; i++) {
-        const struct device *device =
-            &api_state(api)->devices.items[job->run->lease->slices[i].device];
-        json_array_append_new(indices, json_integer(device->index));
-        *ret_synthetic |= device->is_synthetic;
+        uint32_t device = job->run->lease->slices[i].device;
+        json_array_append_new(indices, json_integer(state->devices.items[device].index));
     }
-    /* The devices of an ended job are not kept; synthetic and real ones are never mixed. */
-    if (!job->run->lease && job->run->gpus_milli_last > 0 && api_state(api)->devices.count > 0)
-        *ret_synthetic = api_state(api)->devices.items[0].is_synthetic;
     return indices;
 }
 
@@ -238,7 +242,7 @@ static void add_details(const struct api *api, const struct job *job, json_t *vi
 }
 
 /* The member of a gang that did not end well before any other did. */
-static json_t *view_failed_rank(const struct api *api, const struct job *job)
+json_t *view_failed_rank(const struct api *api, const struct job *job)
 {
     const struct job_end *end = &job->run->end;
     bool is_good = end->kind == ENGINE_ENDED && end->exit_code == 0 && end->signal == 0;
@@ -249,26 +253,26 @@ static json_t *view_failed_rank(const struct api *api, const struct job *job)
     return json_integer(end->rank);
 }
 
-static json_t *view_gpu_count(const struct state *state, const struct job *job)
+int64_t view_gpu_milli(const struct state *state, const struct job *job)
 {
     const struct request *request = state_request(state, job);
     int64_t sum = 0;
 
     if (job->run->lease)
-        return view_milli(job->run->lease->milli);
+        return job->run->lease->milli;
     if (job->state == JOB_ENDED && job->run->granted > 0)
-        return view_milli(job->run->gpus_milli_last);
+        return job->run->gpus_milli_last;
     for (uint32_t i = 0; i < request_parts(request); i++) {
         const struct request *part = request_part(request, i);
         const struct gpu_ask *ask = &part->gpus[0];
         int64_t milli = ask->kind == SHARE_WHOLE ? GPU_MILLI : ask->milli;
         sum += part->gpu_alternatives > 0 ? milli * ask->count * part->members : 0;
     }
-    return view_milli(sum);
+    return sum;
 }
 
 /* The last preemption: for which job, by which rule; null: never. */
-static json_t *view_preempted_for(const struct api *api, const struct job *job)
+json_t *view_preempted_for(const struct api *api, const struct job *job)
 {
     const struct state *state = api_state(api);
     const struct job *taker =
@@ -298,7 +302,7 @@ static json_t *indices_of_node(json_t *nodes, const char *name)
 }
 
 /* Its devices by node; nothing where there is one node. */
-static json_t *view_gpu_nodes(const struct api *api, const struct job *job)
+json_t *view_gpu_nodes(const struct api *api, const struct job *job)
 {
     const struct state *state = api_state(api);
     const struct lease *lease = job_is_active(job) ? job->run->lease : NULL;
@@ -320,21 +324,19 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
     AUTO_RELEASE(text) struct text label = { 0 }, gpus = { 0 };
     struct why why;
     uint32_t ahead = 0;
-    bool is_synthetic;
 
     say_job(api_state(api), job, &label);
     request_format_gpus(request, &gpus);
-    json_t *indices = view_indices(api, job, &is_synthetic);
     json_t *view = json_pack(
         "{s:I, s:s, s:s, s:s, s:s, s:o, s:i, s:s, s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:i, s:o}",
         "id", (json_int_t)job->id, "label", label.bytes, "name", job->name, "user",
         state_user(state, job->user), "queue", state->queues.items[job->queue].name, "pool",
         text_or_null(request->pool), "priority", (int)job->priority, "state",
         job_state_name(job->state), "result", text_or_null(job_result_name(job->result)), "gpus",
-        text_string(&gpus), "gpu_count", view_gpu_count(state, job), "gpu_indices", indices,
-        "synthetic", is_synthetic, "cpus", view_milli(request->cpu_milli), "memory",
-        number_or_null(request->memory_mib), "members", (int)request->members, "group",
-        number_or_null((int64_t)job->group));
+        text_string(&gpus), "gpu_count", view_milli(view_gpu_milli(state, job)), "gpu_indices",
+        view_gpu_indices(state, job), "synthetic", view_is_synthetic(state, job), "cpus",
+        view_milli(request->cpu_milli), "memory", number_or_null(request->memory_mib), "members",
+        (int)request->members, "group", number_or_null((int64_t)job->group));
     json_object_set_new(view, "gpu_nodes", view_gpu_nodes(api, job));
     json_object_set_new(view, "array_index",
                         group && group->kind == GROUP_ARRAY ? json_integer(job->index)
@@ -354,8 +356,8 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
     json_object_set_new(view, "submitted", view_time(api, job->submitted));
     json_object_set_new(view, "started", view_time(api, job->run->started));
     json_object_set_new(view, "ended", view_time(api, job->run->ended));
-    json_object_set_new(view, "wait_seconds", view_wait(api, job));
-    json_object_set_new(view, "run_seconds", view_run(api, job));
+    json_object_set_new(view, "wait_seconds", view_seconds(view_waited(api, job)));
+    json_object_set_new(view, "run_seconds", view_seconds(view_ran(api, job)));
     json_object_set_new(view, "exit_code", view_job_end(job, "exit_code"));
     json_object_set_new(view, "signal", view_job_end(job, "signal"));
     json_object_set_new(view, "reason", text_or_null(job->run->end.reason));

@@ -22,6 +22,15 @@ static void why_waiting(const struct brain *brain, const struct job *job, struct
     }
 }
 
+static bool has_spot(const struct state *state)
+{
+    LIST_EACH (const struct node, node, &state->nodes) {
+        if (node->is_spot)
+            return true;
+    }
+    return false;
+}
+
 /* Whether it would start at once if it took spot machines and others alike. */
 static bool is_kept_by_spot(struct brain *own, const struct place_query *query)
 {
@@ -31,6 +40,7 @@ static bool is_kept_by_spot(struct brain *own, const struct place_query *query)
 
     other.shapes = NULL;
     if ((any.spot != SPOT_NEVER && any.spot != SPOT_ONLY) ||
+        (any.spot == SPOT_NEVER && !has_spot(own->state)) ||
         place_job(&other, &own->arena, &lease, NULL))
         return false; /* it is something else that keeps it */
     any.spot = SPOT_ALLOW;
