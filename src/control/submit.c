@@ -53,6 +53,25 @@ static bool wants_share(const struct request *request, bool is_by_mps)
     return false;
 }
 
+/* A message that nobody would send is refused. */
+static int check_notify(const struct watch_rules *rules, const struct job_draft *draft,
+                        struct error *err)
+{
+    bool has_mail =
+        rules->alert_mail_server[0] || rules->alert_mail[0] || rules->alert_owner_mail[0];
+
+    if (draft->mail && !has_mail)
+        return error_set(err, REFUSED_NEVER,
+                         "mail: no mail is sent from here; an administrator sets mail_server of "
+                         "alerts in the configuration");
+    if (draft->notify && !draft->mail && !rules->alert_owner_command[0] &&
+        !rules->alert_owner_mail[0])
+        return error_set(err, REFUSED_NEVER,
+                         "notify: there is no way to tell users; give an address with --mail, or "
+                         "an administrator sets owner_mail or owner_command of alerts");
+    return 0;
+}
+
 static int check_draft(struct submit *submit, struct job_draft *draft, struct error *err)
 {
     const struct state *state = control_state(submit->control);
@@ -63,6 +82,9 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
     if (code < 0)
         return code;
     code = queue_policy_settle(state, submit->who, queue, draft, err);
+    if (code < 0)
+        return code;
+    code = check_notify(&state->settings.watch, draft, err);
     if (code < 0)
         return code;
     for (size_t i = 0; i < draft->depend_count; i++) {

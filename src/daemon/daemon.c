@@ -191,6 +191,8 @@ static void on_changed(void *user, const uint64_t *jobs, size_t count)
     machine_changed(daemon->machine, jobs, count);
     if (daemon->forecaster)
         forecaster_changed(daemon->forecaster, jobs, count);
+    if (daemon->alerter)
+        alerter_changed(daemon->alerter, jobs, count);
     if (daemon->api)
         api_changed(daemon->api, jobs, count);
 }

@@ -316,6 +316,62 @@ def test_mail_is_sent(machine):
     assert json.loads(lines[-1])["fault"] == "recovery-action"
 
 
+def test_a_job_sends_mail_when_it_asks_for_it(machine):
+    box = Mailbox()
+    with pytest.raises(Refused) as refused:
+        machine.api.submit(run="true", mail="ana@example.org")
+    assert "mail: no mail is sent from here" in refused.value.message
+    with pytest.raises(Refused) as refused:
+        machine.api.submit(run="true", notify="end")
+    assert "notify: there is no way to tell users" in refused.value.message
+    machine.api.put("/v1/config", {"alerts": {"mail_server": box.url}})
+    for wrong in ("ana", "ana@", "a b@c", "ana@example.org,", "x@y\nBcc: z@y", "<a@b>"):
+        with pytest.raises(Refused) as refused:
+            machine.api.submit(run="true", mail=wrong)
+        assert "expected an address like ana@example.org" in refused.value.message
+    with pytest.raises(Refused) as refused:
+        machine.api.submit(run="true", mail="a@b", notify="end,never")
+    assert "'never': expected begin, end, fail or requeue" in refused.value.message
+
+    def subjects():
+        return sorted(line[9:] for _, lines in list(box.mails) for line in lines if line.startswith("Subject: "))
+
+    def expect(*patterns):
+        wait_until("the mails came: %s" % (patterns,), lambda: len(subjects()) >= len(patterns))
+        for pattern, subject in zip(patterns, subjects()):
+            assert re.fullmatch(pattern, subject), subjects()
+        assert len(subjects()) == len(patterns), subjects()
+        box.mails.clear()
+
+    plain = machine.api.submit(run="true")
+    quiet = machine.api.submit(run="true", mail="ana@example.org", notify="fail")
+    number = machine.api.submit(run="exit 3", name="one", mail="ana@example.org,bo@example.org")
+    for job in (plain, quiet, number):
+        machine.api.wait_end(job)
+    wait_until("a mail came", lambda: box.mails)
+    to, lines = box.mails[0]
+    assert [address.split()[0] for address in to] == ["<ana@example.org>", "<bo@example.org>"]
+    message = json.loads(lines[-1])
+    assert (message["event"], message["job"], message["kind"], message["result"]) == ("end", number, "job", "failed")
+    expect(r"tarn: job %d one ended: failed \(exit status 3\), ran .*" % number)
+    # An array tells once; a restart is told only where it is asked for.
+    array = machine.api.submit(run="exit $TARN_ARRAY_INDEX", array="0-5", name="many", mail="ana@example.org", notify="begin,end",
+                               cpus=0.01)
+    machine.api.wait_group(array)
+    expect("tarn: array %d many ended: 5 of 6 jobs did not end well" % array, "tarn: array %d many started" % array)
+    again = machine.api.submit(run='[ "$TARN_ATTEMPT" = 2 ]', retry=1, name="two", mail="ana@example.org",
+                               notify="begin,fail,requeue")
+    assert machine.api.wait_end(again)["result"] == "ok"
+    expect("tarn: job %d two restarted, attempt 2" % again, "tarn: job %d two started" % again)
+    # One that is cancelled before it starts, after a restart of the daemon.
+    held = machine.api.submit(run="true", hold=True, name="held", mail="ana@example.org")
+    machine.daemon.stop()
+    machine.daemon.start()
+    machine.api.post("/v1/jobs/%d/cancel" % held)
+    expect("tarn: job %d held ended: cancelled" % held)
+    box.door.close()
+
+
 @pytest.mark.parametrize("silence,words", [
     ({"fault": "hot"}, "expected a list"),
     ([{"fault": "cold"}], "'cold' is none"),

@@ -186,7 +186,7 @@ static void what_is_for_the_command_stays_out_of_the_job(void **state)
 static void a_script_is_read_up_to_its_first_command(void **state)
 {
     static const char script[] = "#!/bin/bash\n"
-                                 "#SBATCH -J train --mail-user=me   # why not\n"
+                                 "#SBATCH -J train --wckey x\n"
                                  "\n"
                                  "# SBATCH -J no\n"
                                  "##SBATCH -J no\n"
@@ -202,7 +202,7 @@ static void a_script_is_read_up_to_its_first_command(void **state)
     assert_string_equal(result,
                         "{\"comment\":\"a 'b' c\",\"cpus\":\"2\",\"gpus\":\"4\",\"name\":\"train\","
                         "\"output\":\"x y\",\"priority\":-100,\"tasks\":2}");
-    assert_string_equal(notes, "[\"a.sh:2: --mail-user: not supported, ignored\","
+    assert_string_equal(notes, "[\"a.sh:2: --wckey: not supported, ignored\","
                                "\"a.sh:10: #SBATCH after the first command: ignored\"]");
 }
 
@@ -238,6 +238,20 @@ static void what_is_not_supported_is_named(void **state)
                                "\"--verbose: not supported, ignored\"]");
 }
 
+static void mail_is_as_slurm_has_it(void **state)
+{
+    AUTO_FREE char *all = result_of("--mail-type=ALL --mail-user ana@a.org", NULL, NULL);
+    AUTO_FREE char *some = result_of("--mail-type=End,FAIL", NULL, NULL);
+    AUTO_FREE char *none = result_of("--mail-user ana@a.org --mail-type NONE", NULL, NULL);
+    AUTO_FREE char *own = result_of("--mail ana@a.org --notify fail", NULL, NULL);
+    (void)state;
+
+    assert_string_equal(all, "{\"mail\":\"ana@a.org\",\"notify\":\"begin,end,fail,requeue\"}");
+    assert_string_equal(some, "{\"notify\":\"end,fail\"}");
+    assert_string_equal(none, "{}");
+    assert_string_equal(own, "{\"mail\":\"ana@a.org\",\"notify\":\"fail\"}");
+}
+
 static void a_bad_command_line_is_refused_in_words(void **state)
 {
     static const struct {
@@ -267,7 +281,10 @@ static void a_bad_command_line_is_refused_in_words(void **state)
         { "-C a --where b", "--where: --constraint is given already, expected one of them" },
         { "--gpus 1 --gpu-bind=closest", "--gpu-bind: 'closest': expected none; --gpus-per-task "
                                          "binds GPUs to tasks" },
-        { "--mail-type END", "--mail-type: 'END': jobs send no mail; expected NONE" },
+        { "--mail-type END,TIME_LIMIT",
+          "--mail-type: 'TIME_LIMIT': expected NONE, BEGIN, END, FAIL, REQUEUE or ALL" },
+        { "--mail-type END --notify fail",
+          "--notify: --mail-type is given already, expected one of them" },
         { "--ntasks-per-gpu 1", "--ntasks-per-gpu: not supported; use --ntasks and "
                                 "--gpus-per-task" },
         { "--gpus 1.5", "gpus '1.5': '1.5': parts are of one gpu; expected a whole number or less "
@@ -424,6 +441,7 @@ int main(void)
         cmocka_unit_test(the_command_line_wins_over_the_script),
         cmocka_unit_test(a_signal_and_how_often_it_saves_are_its_checkpoint),
         cmocka_unit_test(what_is_not_supported_is_named),
+        cmocka_unit_test(mail_is_as_slurm_has_it),
         cmocka_unit_test(a_bad_command_line_is_refused_in_words),
         cmocka_unit_test(a_bad_script_is_refused_with_its_line),
         cmocka_unit_test(a_script_has_a_limit),

@@ -94,6 +94,8 @@ static int attach_to(const char *id, struct session *session, int signal_fd, int
         return code;
     if (!json_object_get(job, "label"))
         return error_set(err, -EINVAL, "%s is several jobs; expected one", id);
+    if (field_is_null(job, "launch"))
+        return error_set(err, -EPERM, "job %s: belongs to another user", id);
     if (job_is_ended(job))
         return error_set(err, -ESRCH, "job %s has ended; tarn logs %s prints its output", id, id);
     const struct follow_plan plan = {

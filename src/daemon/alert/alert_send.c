@@ -467,6 +467,14 @@ bool alert_sender_send_owner(struct alert_sender *sender, const struct watch_rul
     return send_to(sender, OWNERS, rules, to, sentence, json);
 }
 
+bool alert_sender_send_mail(struct alert_sender *sender, const struct watch_rules *rules,
+                            const char *addresses, const char *sentence, const char *json)
+{
+    const char *const to[WAYS] = { "", "", addresses };
+
+    return send_to(sender, OWNERS, rules, to, sentence, json);
+}
+
 struct alert_counts alert_sender_counts(struct alert_sender *sender)
 {
     struct alert_counts sum = { 0 };

@@ -43,6 +43,10 @@ bool alert_sender_send(struct alert_sender *sender, const struct watch_rules *ru
 bool alert_sender_send_owner(struct alert_sender *sender, const struct watch_rules *rules,
                              const char *owner, const char *sentence, const char *json);
 
+/* By mail alone, to these addresses. */
+bool alert_sender_send_mail(struct alert_sender *sender, const struct watch_rules *rules,
+                            const char *addresses, const char *sentence, const char *json);
+
 struct alert_counts alert_sender_counts(struct alert_sender *sender);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "core/state/job_alert.h"
 #include "daemon/alert/alert_memory.h"
+#include "daemon/alert/job_notes.h"
 #include "io/log.h"
 #include "wire/json.h"
 
@@ -24,6 +25,7 @@ struct alerter {
     struct alert_things of_jobs;
     unsigned looks;
     struct alert_sender *sender;
+    struct job_notes notes;
 };
 
 /* ---- what is wrong ---- */
@@ -209,6 +211,7 @@ static void on_timer(uv_timer_t *timer)
     struct alert_messages messages = { 0 };
     struct alert_things things = { 0 };
 
+    job_notes_send(&alerter->notes, alerter->sender);
     for (uint32_t i = 0; alerter->watch && i < state->devices.count; i++)
         add_faults(alerter, i, &things);
     add_trouble(alerter, &things);
@@ -242,6 +245,7 @@ struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const struct wa
     alerter->hub = hub;
     alerter->watch = watch;
     alerter->sender = alert_sender_create();
+    job_notes_init(&alerter->notes, hub);
     alert_memory_load(&alerter->memory, state_dir, &alerter->alerts, clock_now(hub_clock(hub)));
     uv_timer_init(loop, &alerter->timer);
     alerter->timer.data = alerter;
@@ -262,8 +266,15 @@ void alerter_destroy(struct alerter *alerter)
     alert_sender_destroy(alerter->sender);
     alert_memory_release(&alerter->memory);
     list_release(&alerter->of_jobs.list);
+    job_notes_release(&alerter->notes);
     alerts_release(&alerter->alerts);
     uv_close((uv_handle_t *)&alerter->timer, on_closed);
+}
+
+void alerter_changed(struct alerter *alerter, const uint64_t *jobs, size_t count)
+{
+    job_notes_changed(&alerter->notes, jobs, count);
+    job_notes_send(&alerter->notes, alerter->sender);
 }
 
 struct alert_counts alerter_counts(const void *user)

@@ -5,7 +5,8 @@
 /* alerter - collects problems once a second, and sends the alerts that core/health/alert.h decides
  *
  * Device faults from severity warning on, budgets near or over their end, and a journal that can't
- * be written go to the recipients in the configuration; a problem of a job goes to its owner. The
+ * be written go to the recipients in the configuration; a problem of a job goes to its owner.
+ * Messages about starts and ends of jobs (job_notes.h) go the same ways. The
  * configuration is read each time: a new recipient gets an open alert at its next repeat.
  *
  * Order of calls:  create, destroy before the hub and the watcher go
@@ -23,6 +24,9 @@ struct alerter;
 struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const struct watch *watch,
                                const char *state_dir);
 void alerter_destroy(struct alerter *alerter); /* NULL is fine */
+
+/* These jobs changed, durably: messages that they ask for. */
+void alerter_changed(struct alerter *alerter, const uint64_t *jobs, size_t count);
 
 /* What is wrong now, and what is silenced; good until the next turn of the loop. */
 const struct alerts *alerter_look(const void *alerter, const struct alert_silence **ret_silences,

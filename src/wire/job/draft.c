@@ -17,6 +17,7 @@
 
 enum {
     COMMENT_MAX = 1024,
+    MAIL_MAX = 512,
     PRIORITY_LOW = -100,
     PRIORITY_HIGH = 100,
     OOM_FACTOR_MIN = 1100,
@@ -171,6 +172,57 @@ static int read_spot(const struct draft_key *key, struct job_draft *draft)
     int code = reader_word(key->reader, key->object, key->name, words, &word);
     draft->request.spot = (uint8_t)word;
     return code;
+}
+
+/* Addresses that need no quotes in the head of a mail. */
+static int read_mail(const struct draft_key *key, struct job_draft *draft)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "._+-";
+    int code = read_text(key, draft);
+
+    if (code < 0)
+        return code;
+    for (const char *at = draft->mail;;) {
+        size_t user = strspn(at, letters),
+               host = at[user] == '@' ? strspn(at + user + 1, letters) : 0;
+        size_t length = user + 1 + host;
+
+        if (user == 0 || host == 0 || (at[length] != ',' && at[length] != '\0'))
+            return key_fail(key, -EINVAL, "'%.60s': expected an address like ana@example.org", at);
+        if (at[length] == '\0')
+            break;
+        at += length + 1;
+    }
+    draft->notify = draft->notify ? draft->notify : NOTIFY_END;
+    return 0;
+}
+
+static int read_notify(const struct draft_key *key, struct job_draft *draft)
+{
+    static const struct {
+        const char *word;
+        uint8_t bit;
+    } words[] = { { "begin", NOTIFY_BEGIN },
+                  { "end", NOTIFY_END },
+                  { "fail", NOTIFY_FAIL },
+                  { "requeue", NOTIFY_REQUEUE } };
+    AUTO_FREE char *copy = mem_string(key->text);
+    char *rest = copy;
+
+    draft->notify = 0;
+    while (rest) {
+        const char *word = strsep(&rest, ",");
+        size_t i = 0;
+
+        word += strspn(word, " ");
+        while (i < COUNT_OF(words) && strcmp(words[i].word, word) != 0)
+            i++;
+        if (i == COUNT_OF(words))
+            return key_fail(key, -EINVAL, "'%.40s': expected begin, end, fail or requeue", word);
+        draft->notify |= words[i].bit;
+    }
+    return 0;
 }
 
 static int read_attach(const struct draft_key *key, struct job_draft *draft)
@@ -450,6 +502,8 @@ static const struct draft_row draft_rows[] = {
     { "input", .read = read_pattern, .offset = OF_DRAFT(input), .most = SUBMISSION_PATH_MAX },
     { "attach", .read = read_attach },
     { "append", .read = read_flag, .offset = OF_DRAFT(append) },
+    { "mail", .read = read_mail, .offset = OF_DRAFT(mail), .most = MAIL_MAX },
+    { "notify", .read = read_notify, .expected = "begin, end, fail or requeue" },
     { "comment", .read = read_comment, .offset = OF_DRAFT(comment), .most = COMMENT_MAX },
     { "export", .read = draft_read_env, .is_always = true },
     { "array", .read = read_array, .expected = "a set like 0-99%8", .may_be_map = true },
@@ -498,5 +552,6 @@ void draft_release(struct job_draft *draft)
     string_list_destroy(draft->inputs);
     string_list_destroy(draft->outputs);
     free(draft->comment);
+    free(draft->mail);
     *draft = (struct job_draft){ 0 };
 }

@@ -67,6 +67,9 @@ json_t *launch_to_json(const struct job_draft *draft, const uint64_t *input_grou
         json_object_set_new(object, "tasks", json_integer(draft->tasks));
     if (draft->task_gpus)
         json_object_set_new(object, "task_gpus", json_integer(draft->task_gpus));
+    if (draft->notify)
+        json_object_set_new(object, "notify", json_integer(draft->notify));
+    set_string(object, "mail", draft->mail);
     if (draft->attach)
         json_object_set_new(object, "attach", json_integer(draft->attach));
     if (draft->append)
@@ -141,6 +144,8 @@ int launch_from_json(const char *bytes, size_t length, struct launch **ret, stru
         .input = string_from_json(object, "input"),
         .directory = string_from_json(object, "directory"),
         .outputs = strings_from_json(json_object_get(object, "outputs")),
+        .mail = string_from_json(object, "mail"),
+        .notify = (uint8_t)json_integer_value(json_object_get(object, "notify")),
         .attach = (uint8_t)json_integer_value(json_object_get(object, "attach")),
         .append = json_is_true(json_object_get(object, "append")),
         .stop_signal = (int)json_integer_value(json_object_get(object, "signal")),
@@ -180,6 +185,7 @@ void launch_destroy(struct launch *launch)
     free(launch->error);
     free(launch->input);
     free(launch->directory);
+    free(launch->mail);
     free(launch);
 }
 

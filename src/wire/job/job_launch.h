@@ -43,6 +43,8 @@ struct launch {
     size_t role_count;
     uint32_t tasks, task_gpus; /* that srun starts in it (submission.h) */
     int stop_signal;           /* that asks it to save its work; 0: SIGTERM */
+    char *mail;                /* addresses, or NULL */
+    uint8_t notify;            /* of NOTIFY_... (submission.h) */
     bool append;
     uint8_t attach; /* enum engine_attach */
 };

@@ -560,13 +560,36 @@ static int read_open_mode(struct sbatch *sbatch, struct error *err)
     return 0;
 }
 
+/* Slurm sends mail only for --mail-type, and --mail-user alone means nothing. */
 static int read_mail(struct sbatch *sbatch, struct error *err)
 {
     const struct sbatch_given *option = given(sbatch, SBATCH_MAIL_TYPE);
+    AUTO_RELEASE(text) struct text words = { 0 };
 
-    if (!option || strcasecmp(option->value, "none") == 0)
+    if (!option || strcasecmp(option->value, "none") == 0) {
+        if (given(sbatch, SBATCH_MAIL_USER))
+            json_object_del(sbatch->job, "mail");
         return 0;
-    return fail(option, err, "'%.40s': jobs send no mail; expected NONE", option->value);
+    }
+    AUTO_FREE char *copy = mem_string(option->value);
+    char *rest = copy;
+    while (rest) {
+        const char *word = strsep(&rest, ",");
+        static const char *const known[] = { "begin", "end", "fail", "requeue" };
+        bool is_known = strcasecmp(word, "all") == 0;
+
+        for (size_t i = 0; i < COUNT_OF(known); i++) {
+            if (strcasecmp(word, "all") != 0 && strcasecmp(word, known[i]) != 0)
+                continue;
+            is_known = true;
+            text_printf(&words, "%s%s", words.length > 0 ? "," : "", known[i]);
+        }
+        if (!is_known)
+            return fail(option, err, "'%.40s': expected NONE, BEGIN, END, FAIL, REQUEUE or ALL",
+                        word);
+    }
+    json_object_set_new(sbatch->job, "notify", json_string(text_string(&words)));
+    return 0;
 }
 
 static int read_heals(struct sbatch *sbatch, struct error *err)

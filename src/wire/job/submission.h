@@ -58,6 +58,8 @@ struct draft_role {
 };
 
 /* One job: one combination of its stage's matrix, all indices of its array. */
+enum { NOTIFY_BEGIN = 1, NOTIFY_END = 2, NOTIFY_FAIL = 4, NOTIFY_REQUEUE = 8 };
+
 struct job_draft {
     char *name;        /* given, or made from the command */
     char *combination; /* "lr=0.1 seed=1", NULL without a matrix */
@@ -110,7 +112,9 @@ struct job_draft {
     size_t depend_count;
     char **inputs; /* NULL-terminated names, never NULL themselves */
     char **outputs;
-    char *comment; /* NULL */
+    char *comment;  /* NULL */
+    char *mail;     /* addresses with commas between; NULL: those that the owner has */
+    uint8_t notify; /* of NOTIFY_...: when there is a message */
 };
 
 struct stage_draft {
