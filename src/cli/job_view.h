@@ -11,7 +11,7 @@
 
 bool job_is_ended(const json_t *job);
 bool job_has_failed(const json_t *job); /* it ended, and neither well nor cancelled */
-bool job_is_placed(const json_t *job); /* it has resources, or is about to get them */
+bool job_is_placed(const json_t *job);  /* it has resources, or is about to get them */
 /* "queued"; for an ended job its result: "ok". Points into the job. */
 const char *job_state_word(const json_t *job);
 enum table_style job_state_style(const json_t *job);

@@ -92,17 +92,17 @@ struct engine_launch {
     const char *node; /* where it runs */
     const struct engine_slice *slices;
     uint32_t slices_count;
-    const char *external;     /* arrival's name: release that job; NULL: a job of tarn */
-    const char *title;        /* for process listings: the job's name */
-    const char *const *argv;  /* NULL-terminated, argv[0] is searched in PATH of envp */
-    const char *const *envp;  /* NULL-terminated "NAME=value", complete */
-    const char *cwd;          /* absolute */
-    const char *output;       /* absolute path for standard output */
-    const char *error;        /* absolute path for standard error, or NULL: same as output */
-    const char *input;        /* absolute path, or NULL: /dev/null */
+    const char *external;      /* arrival's name: release that job; NULL: a job of tarn */
+    const char *title;         /* for process listings: the job's name */
+    const char *const *argv;   /* NULL-terminated, argv[0] is searched in PATH of envp */
+    const char *const *envp;   /* NULL-terminated "NAME=value", complete */
+    const char *cwd;           /* absolute */
+    const char *output;        /* absolute path for standard output */
+    const char *error;         /* absolute path for standard error, or NULL: same as output */
+    const char *input;         /* absolute path, or NULL: /dev/null */
     enum engine_attach attach; /* without input */
-    bool append;              /* keep what is in output and error */
-    int64_t output_bytes_max; /* then rotated to PATH.1; 0: no limit */
+    bool append;               /* keep what is in output and error */
+    int64_t output_bytes_max;  /* then rotated to PATH.1; 0: no limit */
     uint32_t umask;
     uint32_t uid, gid;      /* user that it runs as; ignored unless the engine is root */
     const uint32_t *groups; /* all groups of that user; NULL: gid alone */

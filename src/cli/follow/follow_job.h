@@ -20,13 +20,13 @@
 
 struct follow_plan {
     struct session *session;
-    const json_t *submitted; /* one of "submitted" of POST /v1/jobs */
-    int signal_fd;           /* of interrupt_open */
+    const json_t *submitted;  /* one of "submitted" of POST /v1/jobs */
+    int signal_fd;            /* of interrupt_open */
     enum engine_attach input; /* what of us the job gets */
-    unsigned tail;           /* lines of output to begin with; 0: all */
-    bool cancels;            /* a signal cancels the job */
-    bool is_quiet;           /* no talk */
-    bool is_json;            /* no messages and no output; the job as JSON at its end */
+    unsigned tail;            /* lines of output to begin with; 0: all */
+    bool cancels;             /* a signal cancels the job */
+    bool is_quiet;            /* no talk */
+    bool is_json;             /* no messages and no output; the job as JSON at its end */
 };
 
 /* A single job. */

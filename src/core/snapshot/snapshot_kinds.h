@@ -40,7 +40,7 @@ struct saved_pool {
     struct pool pool;
     const struct pool_during *during;
     uint32_t during_count;
-    const char *nodes, *labels; /* of older ones, instead of conditions */
+    char *nodes, *labels; /* of older ones, instead of conditions */
     const struct where_term *where;
     uint32_t where_count;
 };

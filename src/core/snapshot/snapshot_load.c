@@ -102,8 +102,9 @@ static int load_pool(struct state *state, const struct saved_pool *saved, struct
 
     if (!where_is_valid(saved->where, saved->where_count))
         return error_set(err, -EBADMSG, "snapshot: pool %s makes no sense", saved->pool.name);
-    copy.nodes = copy.labels = NULL;
     record_own(snapshot_type(POOL), &copy);
+    string_put(&copy.nodes, NULL);
+    string_put(&copy.labels, NULL);
     struct pool pool = copy.pool;
     pool.where = (where_list){ 0 };
     pool_take_names(&pool.where, saved->nodes, saved->labels);
