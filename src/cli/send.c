@@ -377,9 +377,13 @@ int sending_read(struct sending *sending, int argc, char **argv, struct error *e
     return read_all(sending, argc, argv, err);
 }
 
-int sending_read_slurm(struct sending *sending, int argc, char **argv, struct error *err)
+int sending_read_slurm(struct sending *sending, int argc, char **argv, bool is_srun,
+                       bool has_terminal, struct error *err)
 {
-    *sending = (struct sending){ .takes_stdin = true };
+    *sending = (struct sending){ .takes_stdin = !is_srun,
+                                 .is_followed = is_srun,
+                                 .passes_stdin = is_srun,
+                                 .has_terminal = has_terminal };
     sbatch_init(&sending->sbatch);
     sending->sbatch.is_slurm = true;
     return read_all(sending, argc, argv, err);

@@ -31,9 +31,10 @@ struct sending {
 
 /* Reads the arguments after the verb argv[0]. With --help there is no document. */
 int sending_read(struct sending *sending, int argc, char **argv, struct error *err);
-/* The same as Slurm's sbatch and srun have it: no options of ours, and a script or, behind "--", a
- * command. */
-int sending_read_slurm(struct sending *sending, int argc, char **argv, struct error *err);
+/* The same as Slurm's sbatch and srun have it (has_terminal: --pty of srun): no options of ours,
+ * and a script or, behind "--", a command. */
+int sending_read_slurm(struct sending *sending, int argc, char **argv, bool is_srun,
+                       bool has_terminal, struct error *err);
 /* The name of a job that has none. */
 void sending_set_name(struct sending *sending, const char *name);
 void sending_release(struct sending *sending);

@@ -10,7 +10,7 @@ import time
 import pytest
 
 import tarn_test
-from tarn_test import TARN, wait_until
+from tarn_test import IS_ROOT, TARN, wait_until
 from terminal import Terminal
 from test_cli import Shell
 
@@ -312,6 +312,68 @@ def test_what_cannot_have_a_terminal_is_refused(shell):
     held = int(shell.out("submit", "-q", "--array", "0-1", "--hold", "--", "true"))
     assert "is several jobs" in shell.refused(1, "attach", held)
     assert "no such job" in shell.refused(1, "attach", 99)
+
+
+def test_srun_passes_on_input_and_has_a_terminal(shell):
+    shell.out("up")
+    srun = os.path.join(shell.root, "srun")
+    os.symlink(TARN, srun)
+    done = subprocess.run([srun, "-c", "0.1", "wc", "-c"], input=b"four", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=shell.environment, timeout=tarn_test.PATIENCE_S)
+    assert (done.stdout, done.returncode) == (b"4\n", 0), done
+    terminal = Terminal([srun, "--pty", "bash", "--norc"], shell.environment)
+    terminal.send("test -t 0 && test -n \"$SLURM_JOB_ID\" && exit 9\r")
+    assert terminal.end() == 9 and terminal.is_restored(), terminal.text()
+    terminal = Terminal([srun, "-n", "2", "--pty", "true"], shell.environment)
+    assert terminal.end() == 1 and "--pty: expected one task" in terminal.text()
+    done = subprocess.run([srun, "--pty", "true"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          env=shell.environment, timeout=tarn_test.PATIENCE_S)
+    assert done.returncode == 1 and b"standard input is not a terminal" in done.stderr, done
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root serves other users")
+def test_other_users_run_submit_attach_and_exec_as_themselves(shell):
+    os.chmod(shell.root, 0o755)
+    socket, home = os.path.join(shell.root, "all.sock"), os.path.join(shell.root, "home")
+    os.mkdir(home)
+    os.chown(home, 65534, 65534)
+    environment = dict(shell.environment, TARN_SOCKET=socket, HOME=home)
+    daemon = subprocess.Popen([TARN, "serve", "--state", shell.state, "--socket", socket, "--all-users"],
+                              env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def user(*words, stdin=""):
+        return subprocess.run([TARN, *words], input=stdin, user=65534, group=65534, extra_groups=[], cwd=home,
+                              env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=tarn_test.PATIENCE_S)
+
+    def user_on_terminal(*words):
+        return Terminal(["/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", TARN, *words],
+                        environment)
+
+    try:
+        wait_until("it listens", lambda: os.path.exists(socket) and user("ls").returncode == 0)
+        os.chdir(home)
+        assert user("run", "-Q", "--", "sh", "-c", "id -u; cat", stdin="in").stdout == "65534\nin"
+        terminal = user_on_terminal("run", "--pty", "--", "sh", "-c",
+                                    'id -u; stat -c owner=%u "$(tty)"; echo open > /dev/tty; read x; exit 4')
+        terminal.expect("^65534\nowner=65534\nopen$")
+        terminal.send("\x1dd")
+        assert terminal.end() == 0
+        assert user("exec", "2", "--", "id", "-u").stdout == "65534\n"
+        again = user_on_terminal("attach", "2")
+        again.send("\r")
+        assert again.end() == 4
+        # Root may enter any job, others only their own.
+        root = subprocess.run([TARN, "submit", "-q", "--pty", "--", "sleep", "600"], env=environment,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        number = root.stdout.strip()
+        wait_until("it runs", lambda: '"running"' in user("show", "--json", number).stdout)
+        for words in (("attach", number), ("exec", "-t", number, "--", "id")):
+            terminal = user_on_terminal(*words)
+            assert terminal.end() == 1 and "belongs to another user" in terminal.text(), terminal.text()
+    finally:
+        subprocess.run([TARN, "down", "--kill"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        daemon.wait(tarn_test.PATIENCE_S)
 
 
 # ---- restarts and failures ----

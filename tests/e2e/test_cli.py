@@ -382,10 +382,10 @@ def test_mistakes_in_files_have_their_place(shell):
 
 def test_a_batch_script_with_sbatch_lines_works_as_people_know_it(shell):
     shell.file("job.sh", "#!/bin/bash\n#SBATCH -J trained\n#SBATCH --gres=gpu:h100:2\n#SBATCH -t 10 -o %x-%j.log\n"
-                         "#SBATCH --mail-user=me@example.org\n\necho $SLURM_JOB_NAME $1\necho $TARN_GPU_COUNT\n")
+                         "#SBATCH --wckey=x\n\necho $SLURM_JOB_NAME $1\necho $TARN_GPU_COUNT\n")
     done = shell.run("submit", "--parsable", "job.sh", "again")
     number = done.stdout.strip()
-    assert re.fullmatch(r"\d+", number) and "mail" in done.stderr
+    assert re.fullmatch(r"\d+", number) and "--wckey: not supported, ignored" in done.stderr
     job = shell.api.wait_end(number)
     assert job["result"] == "ok" and job["request"]["max_duration"] == 600 and job["gpu_count"] == 2
     assert read_file(os.path.join(shell.work, "trained-%s.log" % number)) == "trained again\n2\n"
@@ -662,3 +662,18 @@ def test_tasks_are_named_as_lists_show_them(shell):
             2, "cancel", words % number)
     assert "'%d_[5-3]': " % number in shell.refused(2, "cancel", "%d_[5-3]" % number)
     assert "more than 10000 jobs at once" in shell.refused(2, "show", "%d_[0-9999]" % number, "8")
+
+
+def test_an_ended_job_says_on_what_it_ran_and_when(shell):
+    number = int(shell.out("submit", "-q", "--gpus", 2, "--", "true"))
+    assert shell.api.wait_end(number)["result"] == "ok"
+    node = shell.api.get("/v1/nodes")["nodes"][0]["name"]
+    said = shell.out("show", number)
+    assert re.search(r"^  ran on +%s:0,1$" % re.escape(node), said, re.M), said
+    assert all(re.search(r"^  %s +\S+" % word, said, re.M) for word in ("submitted", "started", "ended")), said
+    shell.out("down")
+    shell.out("up")
+    assert shell.json("show", "--json", number)["ran_on"] == node + ":0,1"
+    plain = int(shell.out("submit", "-q", "--", "true"))
+    shell.api.wait_end(plain)
+    assert shell.json("show", "--json", plain)["ran_on"] is None

@@ -53,6 +53,17 @@ static struct state *folded(void)
     return state;
 }
 
+/* What the old version did not keep. */
+static void forget_news(struct state *state)
+{
+    for (uint64_t id = 1; id < 1000; id++) {
+        struct job *job = state_job(state, id);
+
+        if (job && job->run->place)
+            free(TAKE(job_claim_run(job)->place));
+    }
+}
+
 static void an_old_journal_and_an_old_snapshot_are_the_same_state(void **unused)
 {
     (void)unused;
@@ -64,6 +75,7 @@ static void an_old_journal_and_an_old_snapshot_are_the_same_state(void **unused)
     read_whole("snapshot-0.1.bin", &old);
     if (snapshot_load(old.bytes, old.length, &by_snapshot, &err) < 0)
         fail_msg("%s", err.text);
+    forget_news(by_events);
     snapshot_save(by_events, &first);
     snapshot_save(by_snapshot, &second);
     assert_int_equal(first.length, second.length);

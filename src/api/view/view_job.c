@@ -219,6 +219,8 @@ static void add_details(const struct api *api, const struct job *job, json_t *vi
                         json_string(spot_rule_name(state_request(api_state(api), job)->spot)));
     json_object_set_new(view, "checkpoint", view_checkpoint(api, job));
     json_object_set_new(view, "devices", view_devices(api, job));
+    json_object_set_new(view, "ran_on",
+                        text_or_null(job->state == JOB_ENDED ? job->run->place : NULL));
     json_object_set_new(view, "gpu_usage", view_usage(api, job));
     json_object_set_new(view, "warned", view_warned(api, job));
     json_object_set_new(view, "isolation",

@@ -372,6 +372,7 @@ static void print_job(const json_t *job)
     add_duration(&text, "ran", job, "run_seconds");
     add_needs(&text, job);
     add_devices(&text, job);
+    add_line(&text, "ran on", field_text(job, "ran_on"));
     add_isolation(&text, job);
     add_gpu_usage(&text, job);
     add_usage(&text, job);

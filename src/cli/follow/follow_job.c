@@ -382,6 +382,20 @@ static void cancel_half_fed(struct following *following, const struct error *why
         complain(&err);
 }
 
+/* We leave a job that still waits for its standard input: it need not wait for a minute. */
+static void end_input(struct following *following)
+{
+    static struct visit visit;
+    int input = -1;
+
+    if (following->plan->input != ENGINE_ATTACH_STDIN || following->joined > 0)
+        return;
+    if (visit_attach(&visit, following->plan->session, following->id, &input, NULL) == 0 &&
+        input >= 0)
+        close(input);
+    visit_close(&visit);
+}
+
 /* 0: go on; 1: left, with *ret_status. */
 static int join(struct following *following, int *ret_status)
 {
@@ -432,8 +446,10 @@ static int follow_on(struct following *following, int *ret_status, struct error 
         int code = client_wait(client, WAIT_MS, err);
         if (code < 0 && code != -EINTR)
             return code;
-        if (code == -EINTR && follow_interrupted(following->plan, what, ret_status) != 0)
+        if (code == -EINTR && follow_interrupted(following->plan, what, ret_status) != 0) {
+            end_input(following);
             return 1;
+        }
         hear_all(following);
         if (join(following, ret_status) != 0)
             return 1;

@@ -49,7 +49,7 @@ int slurm_sbatch(int argc, char **argv)
     AUTO(json) json_t *reply = NULL;
     struct error err;
 
-    int code = sending_read_slurm(&sending, argc, argv, &err);
+    int code = sending_read_slurm(&sending, argc, argv, false, false, &err);
     if (code == 0) {
         set_defaults(&sending);
         sending_set_name(&sending, sending.sbatch.wrap ? "wrap" : "sbatch");

@@ -21,7 +21,7 @@ enum { TASKS_MAX = 4096, WORDS_MORE = 8 };
 
 /* What srun has and sbatch has not. */
 struct srun {
-    bool has_labels, overlaps, is_exact, kills;
+    bool has_labels, overlaps, is_exact, kills, has_pty;
     bool has_no_gpus; /* --gres=none */
     bool has_cpus;    /* --cpus-per-task */
     int wait_s;
@@ -74,7 +74,7 @@ static int take_own(struct srun *srun, const char *name, const char *value, stru
                    ? 0
                    : refuse(name, "not supported, but none; taskset in the command binds", err);
     if (strcmp(name, "pty") == 0)
-        return refuse(name, "not supported", err);
+        return value && value[0] ? refuse(name, "expected no value", err) : flag(&srun->has_pty);
     if (strcmp(name, "multi-prog") == 0)
         return refuse(name, "not supported; a script that looks at SLURM_PROCID does it", err);
     if (strcmp(name, "jobid") == 0 && value && getenv("SLURM_JOB_ID") &&
@@ -380,6 +380,10 @@ static int run_inside(const struct srun *srun, int *ret_status, struct error *er
     struct sbatch sbatch;
     int rest;
 
+    if (srun->has_pty)
+        return error_set(err, -ENOTSUP,
+                         "--pty: not supported for a step of a job; expected it where the job is "
+                         "submitted, or tarn exec --pty");
     sbatch_init(&sbatch);
     sbatch.is_slurm = true;
     int code = sbatch_parse_args(&sbatch, (int)srun->words.count, srun->words.items, 1, &rest, err);
@@ -407,21 +411,28 @@ static int run_outside(struct srun *srun, int *ret_status, struct error *err)
                          "--exclusive: not supported for a job; use --gpus, --cpus and --mem as "
                          "much as the node has");
     list_add(&srun->words, over);
-    list_add(&srun->words, self);
-    if (srun->has_labels)
-        list_add(&srun->words, label);
-    if (srun->kills)
-        list_add(&srun->words, kill);
-    if (srun->wait_s > 0)
-        list_add(&srun->words, wait);
-    list_add(&srun->words, over);
+    if (!srun->has_pty) {
+        list_add(&srun->words, self);
+        if (srun->has_labels)
+            list_add(&srun->words, label);
+        if (srun->kills)
+            list_add(&srun->words, kill);
+        if (srun->wait_s > 0)
+            list_add(&srun->words, wait);
+        list_add(&srun->words, over);
+    }
     for (char **word = srun->command; *word; word++)
         list_add(&srun->words, *word);
     int count = (int)srun->words.count;
     list_add(&srun->words, NULL);
-    int code = sending_read_slurm(&sending, count, srun->words.items, err);
+    int code = sending_read_slurm(&sending, count, srun->words.items, true, srun->has_pty, err);
     if (code < 0)
         return code;
+    const json_t *tasks = json_object_get(sending.document, "tasks");
+    int64_t count_tasks =
+        json_is_object(tasks) ? field_number(tasks, "count") : json_integer_value(tasks);
+    if (srun->has_pty && count_tasks > 1)
+        return error_set(err, -EINVAL, "--pty: expected one task");
     sending_set_name(&sending, slash ? slash + 1 : srun->command[0]);
     sending.sbatch.is_quiet = true;
     return submit_and_follow(&sending, true, ret_status, err);

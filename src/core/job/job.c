@@ -46,6 +46,7 @@ void job_destroy(struct job *job)
         free(run->moved_from);
         free(run->moved_to);
         free(run->rescued_from);
+        free(run->place);
         free(run->rescued_reason);
         free(run);
     }

@@ -128,6 +128,7 @@ struct job_run {
     uint32_t rescues;
     usec_t rescued;       /* when its device was sick, the last time; 0: never */
     char *rescued_from;   /* that one: "a:3", or NULL */
+    char *place;          /* devices of its last attempt that ended: "a:0,1", or NULL */
     char *rescued_reason; /* what was wrong with it, or NULL */
     uint8_t rescued_harm; /* enum harm, of it */
     struct job *active_next, *active_previous; /* of those that hold resources, by id */

@@ -354,6 +354,7 @@ static const struct field job_fields[] = {
     RECORD_UINT(struct saved_job, 162, run.rescued_harm, ""),
     RECORD_TEXT(struct saved_job, 163, run.rescued_from, ""),
     RECORD_TEXT(struct saved_job, 164, run.rescued_reason, ""),
+    RECORD_TEXT(struct saved_job, 167, run.place, "devices of its last attempt that ended"),
     RECORD_TEXT(struct saved_job, 166, run.external, "its name in the engine"),
     RECORD_TEXT(struct saved_job, 165, run.cancel_reason, "of the rule that cancelled it"),
 };

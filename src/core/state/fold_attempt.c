@@ -481,6 +481,8 @@ static void end_attempt(struct state *state, struct job *job)
     state_charge(state, job, -1);
     for (uint32_t i = 0; i < run->lease->members_count; i++)
         state->nodes.items[run->lease->members[i].node].used_at = state->now;
+    free(run->place);
+    run->place = run->lease->slices_count > 0 ? state_place_of(state, run->lease) : NULL;
     lease_destroy(TAKE(run->lease));
     free(TAKE(run->member_states));
     if (job->run

@@ -34,8 +34,7 @@ usec_t moves_renew_at(const struct state *state)
     return usec_after(state->moves.from, USEC_PER_HOUR);
 }
 
-/* "a:0,1 b:3": its machines, and which devices of them. */
-static char *place_of(const struct state *state, const struct lease *lease)
+char *state_place_of(const struct state *state, const struct lease *lease)
 {
     struct text text = { 0 };
     uint32_t named = 0, last = UINT32_MAX;
@@ -75,7 +74,7 @@ void move_begin(struct state *state, struct job *job, const struct event_stop *e
 
     free(run->moved_from);
     free(TAKE(run->moved_to));
-    run->moved_from = place_of(state, run->lease);
+    run->moved_from = state_place_of(state, run->lease);
     run->moved_for = event->other;
     run->moved = state->now;
     run->members_next = event->members;
@@ -87,5 +86,5 @@ void move_begin(struct state *state, struct job *job, const struct event_stop *e
 void move_end(const struct state *state, struct job_run *run)
 {
     if (run->moved_from && !run->moved_to)
-        run->moved_to = place_of(state, run->lease);
+        run->moved_to = state_place_of(state, run->lease);
 }

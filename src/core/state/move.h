@@ -32,6 +32,9 @@ int64_t moves_left(const struct state *state, usec_t at);
 usec_t moves_renew_at(const struct state *state);
 
 /* The job is stopped to be moved: note its place, the job it makes room for, and the loss. */
+/* "a:0,1 b:3": the machines of a lease, and which devices of them; "" without devices. New. */
+char *state_place_of(const struct state *state, const struct lease *lease);
+
 void move_begin(struct state *state, struct job *job, const struct event_stop *event);
 /* The moved job has been started again. */
 void move_end(const struct state *state, struct job_run *run);
