@@ -97,6 +97,12 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
                              " has ended, and will not be '%s' any more: this could never run",
                              draft->depends[i].on, need_kind_name(draft->depends[i].when));
     }
+    submit->labels_new += class_labels_new(&state->classes, &draft->request);
+    if (submit->labels_new > 0 && submit->labels_new > class_labels_unused(&state->classes))
+        return error_set(err, REFUSED_CONFLICT,
+                         "labels: jobs have %d different labels already, no more are taken; "
+                         "expected one that is used, or fewer",
+                         CLASS_LABELS_MAX);
     if (submit->control->is_whole_only && wants_share(&draft->request, false))
         return error_set(err, REFUSED_NEVER,
                          "gpus: a part of a GPU; this engine allocates whole GPUs only");

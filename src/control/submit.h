@@ -25,7 +25,8 @@ struct submit {
     size_t count;
     const char *external; /* name of the one job in its engine (core/engine.h); NULL: none */
     char home[512];
-    bool is_dry_run; /* checked only */
+    uint32_t labels_new; /* of its jobs together, at most */
+    bool is_dry_run;     /* checked only */
 };
 
 /* documents is taken over, also when it fails. */

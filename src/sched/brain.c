@@ -28,6 +28,8 @@ void brain_stop(struct brain *brain, const struct job *job, struct event_stop st
 struct place_query brain_query_for(struct brain *brain, const struct job *job,
                                    const struct request *request)
 {
+    const struct class *class = brain->state->classes.classes.items[job->class];
+
     return (struct place_query){
         .state = brain->state,
         .scorer = &brain->scorer,
@@ -36,6 +38,8 @@ struct place_query brain_query_for(struct brain *brain, const struct job *job,
         .cells = cells_is_any(&brain->cells) ? &brain->cells : NULL,
         .request = request,
         .class = job->class,
+        .labels = class->labels,
+        .apart = class->apart,
         .queue = job->queue,
         .user = job->user,
         .gid = job->gid,

@@ -161,7 +161,8 @@ static bool try_place(struct brain *brain, const struct job *job, const struct r
     if (why->kind == WHY_RESERVATION)
         return false;
     uint64_t holder = promise_holder(promises, end);
-    bool is_simple = query.request->members == 1 && !brain->layout.has_bounds;
+    bool is_simple = query.request->members == 1 && !brain->layout.has_bounds &&
+                     (query.labels | query.apart) == 0;
     query.promises = NULL;
     if (holder != 0 && why_lacks_room(why->kind) && is_simple && place_may_fit(&query))
         *why = (struct why){ .kind = WHY_RESERVED, .job = holder };

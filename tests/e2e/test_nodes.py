@@ -365,3 +365,35 @@ def test_a_job_goes_where_its_conditions_hold(daemon):
     api.post(f"/v1/jobs/{here}/cancel")
     assert api.wait_end(waits)["result"] == "ok" and api.wait_end(number)["result"] == "ok"
     daemon.verify()
+
+
+def test_jobs_keep_apart(daemon):
+    api = daemon.api
+    both = {"labels": ["web"], "anti_affinity": ["web"], "gpus": "1"}
+    apart = [submit(daemon, "sleep 1000", **both) for _ in range(3)]
+    for number in apart:
+        api.wait_state(number, "running")
+    assert sorted(nodes_of(daemon, number)[0] for number in apart) == ["n1", "n2", "n3"]
+    waits = submit(daemon, "true", labels="web", gpus="1")
+    wait_until("it waits", lambda: api.why(waits)["kind"] == "apart")
+    assert f"on nodes of job {apart[0]} and others like it, from which it keeps apart" in api.why(waits)["text"]
+    other = tarn(daemon, "submit", "--gpus", "1", "--label", "db", "--anti-affinity", "cache,queue", "--", "true")
+    assert other.returncode == 0, other.stderr
+    assert api.job(waits + 1)["request"]["anti_affinity"] == ["cache", "queue"]
+    assert "apart from  web" in tarn(daemon, "show", str(apart[0])).stdout
+    daemon.kill()
+    daemon.start()
+    assert api.why(waits)["kind"] == "apart" and api.job(waits)["request"]["labels"] == ["web"]
+    for words, expected in (({"labels": list("abcde")}, "4 at most"), ({"labels": ["a", "a"]}, "'a' twice"),
+                            ({"anti_affinity": "a b"}, "expected names"),
+                            ({"labels": "a", "anti_affinity": "a", "ranks": "1..3"}, "an elastic gang can't keep apart")):
+        with pytest.raises(Refused) as refused:
+            submit(daemon, "true", gpus="1", **words)
+        assert expected in str(refused.value)
+    with pytest.raises(Refused) as refused:
+        for i in range(20):
+            submit(daemon, "true", hold=True, labels=[f"l{i}-{k}" for k in range(4)])
+    assert "64 different labels" in str(refused.value)
+    api.post(f"/v1/jobs/{apart[1]}/cancel")
+    assert api.wait_end(waits)["result"] == "ok"
+    daemon.verify()

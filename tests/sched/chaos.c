@@ -314,6 +314,22 @@ static void random_where(struct chaos *chaos, struct request *request)
     request->where_count = (uint32_t)chaos->where.count;
 }
 
+/* Few, so that many meet. An elastic gang does not keep apart from itself. */
+static void random_labels(struct chaos *chaos, struct request *request)
+{
+    static const char *const names[] = { "web", "db", "cache" };
+    struct random *random = &chaos->casting;
+
+    if (!is_any(chaos) || !random_chance(random, 20))
+        return;
+    if (random_chance(random, 70))
+        snprintf(request->labels[request->label_count++].name, REQUEST_LABEL_SIZE, "%s",
+                 names[random_below(random, COUNT_OF(names))]);
+    if (random_chance(random, 60) && request->members_max == 0)
+        snprintf(request->apart[request->apart_count++].name, REQUEST_LABEL_SIZE, "%s",
+                 names[random_below(random, COUNT_OF(names))]);
+}
+
 static struct request random_request(struct chaos *chaos)
 {
     struct request request;
@@ -342,6 +358,7 @@ static struct request random_request(struct chaos *chaos)
         request.spot = (uint8_t)below(chaos, SPOT_RULES);
     random_roles(chaos, &request);
     random_where(chaos, &request);
+    random_labels(chaos, &request);
     return request;
 }
 

@@ -293,6 +293,38 @@ static bool spot_allows(const struct request *request, const struct node *node)
     return node->is_spot ? request->spot != SPOT_NEVER : request->spot != SPOT_ONLY;
 }
 
+static bool has_label(const struct request *request, const char *name)
+{
+    bool has = false;
+
+    for (uint32_t i = 0; i < request->label_count; i++)
+        has |= strcmp(request->labels[i].name, name) == 0;
+    return has;
+}
+
+static bool are_apart(const struct request *a, const struct request *b)
+{
+    bool are = false;
+
+    for (uint32_t i = 0; i < a->apart_count; i++)
+        are |= has_label(b, a->apart[i].name);
+    for (uint32_t i = 0; i < b->apart_count; i++)
+        are |= has_label(a, b->apart[i].name);
+    return are;
+}
+
+/* Another job on the machine that the request keeps apart from; 0: none. */
+static uint64_t apart_on(const struct state *state, const struct request *request, uint32_t node,
+                         uint64_t but)
+{
+    for (const struct job *job = state->first_job; job; job = job->next) {
+        if (job->id != but && job_is_active(job) && lease_is_on(job->run->lease, node) &&
+            are_apart(request, state_request(state, job)))
+            return job->id;
+    }
+    return 0;
+}
+
 /* Its conditions, for a member without GPUs of the machine alone. */
 static bool conditions_allow(const struct state *state, const struct request *request,
                              uint32_t node, const struct device *device)
@@ -307,6 +339,11 @@ static bool check_conditions_of(const struct state *state, const struct job *job
 
     for (uint32_t rank = 0; rank < lease->members_count; rank++) {
         const struct device *device = NULL;
+        uint64_t other = apart_on(state, request, lease->members[rank].node, job->id);
+        if (other != 0)
+            return FAIL(err,
+                        "job %" PRIu64 " shares a node with job %" PRIu64 " despite anti-affinity",
+                        job->id, other);
         for (uint32_t i = 0; i < lease->slices_count; i++) {
             if (lease->slices[i].rank != rank)
                 continue;
@@ -489,6 +526,8 @@ static uint32_t members_on(const struct fit *fit, const struct gpu_ask *ask, uin
                             !spot_allows(request, &state->nodes.items[node])))
         return 0;
     if (!ask && !conditions_allow(state, request, node, NULL))
+        return 0;
+    if (!fit->is_empty && apart_on(state, request, node, 0) != 0)
         return 0;
     if (fit->is_empty)
         room = (struct room_node){ state->nodes.items[node].cpu_milli,
@@ -743,7 +782,10 @@ static bool check_reserved(const struct lab *lab, const struct job *job, const s
     usec_t end = limit == USEC_NEVER ? USEC_NEVER : lab->state->now + limit;
     struct why promise;
 
-    if (lab->state->settings.backfill_depth == 0 || !holder || holder->state != JOB_QUEUED)
+    /* Those that were lost through no fault of theirs have a promise at any depth. */
+    bool has_depth = lab->state->settings.backfill_depth > 0 ||
+                     (holder && holder->is_awaited == AWAITED_FROM_OTHERS);
+    if (!has_depth || !holder || holder->state != JOB_QUEUED)
         return FAIL(err, "job %" PRIu64 ": reserved by nobody", job->id);
     sched_why(lab->brain, lab->inquiry, holder, &promise, NULL);
     if (promise.at == 0 || (promise.at >= end && end != USEC_NEVER))
@@ -814,6 +856,14 @@ static bool check_reason(const struct lab *lab, const struct job *job, const str
         return check_spot(state, job, err);
     case WHY_WHERE:
         return check_where(state, job, err);
+    case WHY_APART: {
+        const struct job *other = state_job(state, why->job);
+        if (!other || !job_is_active(other) ||
+            !are_apart(state_request(state, job), state_request(state, other)))
+            return FAIL(err, "job %" PRIu64 ": apart, but not from job %" PRIu64, job->id,
+                        why->job);
+        return true;
+    }
     case WHY_RESERVED:
         return check_reserved(lab, job, why, err);
     case WHY_TURN:

@@ -562,6 +562,16 @@ static void read_where(const struct run *run, where_list *ret)
         fail(run, "where: %s", err.text);
 }
 
+static uint8_t read_labels(const struct run *run, const char *key, struct job_label *ret)
+{
+    const char *at = find(run, key);
+    uint8_t count = 0;
+
+    for (; at && *at; at += strcspn(at, ","), at += *at == ',')
+        snprintf(ret[count++].name, REQUEST_LABEL_SIZE, "%.*s", (int)strcspn(at, ","), at);
+    return count;
+}
+
 static void do_pool(struct run *run)
 {
     bool is_static = has(run, "static");
@@ -833,6 +843,8 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
     read_where(run, &where);
     job->request.where = where.items;
     job->request.where_count = (uint32_t)where.count;
+    job->request.label_count = read_labels(run, "labels", job->request.labels);
+    job->request.apart_count = read_labels(run, "apart", job->request.apart);
     if (request_check(&job->request, &err) < 0)
         fail(run, "%s", err.text);
     for (const char *at = needs; *at; at++)

@@ -120,17 +120,28 @@ static json_t *view_roles(const struct api *api, const struct job *job)
     return json_null();
 }
 
+static json_t *view_labels(const struct job_label *labels, uint32_t count)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < count; i++)
+        json_array_append_new(list, json_string(labels[i].name));
+    return list;
+}
+
 static json_t *view_request(const struct request *request, usec_t max_duration)
 {
     AUTO_RELEASE(text) struct text gpus = { 0 };
 
     request_format_gpus(request, &gpus);
-    return json_pack("{s:s, s:o, s:o, s:i, s:i, s:o, s:o, s:o}", "gpus", text_string(&gpus), "cpus",
-                     view_milli(request->cpu_milli), "memory", number_or_null(request->memory_mib),
-                     "members", (int)request->members, "nodes", (int)request->nodes_min,
-                     "max_duration", view_seconds(max_duration), "pool",
+    return json_pack("{s:s, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "gpus",
+                     text_string(&gpus), "cpus", view_milli(request->cpu_milli), "memory",
+                     number_or_null(request->memory_mib), "members", (int)request->members, "nodes",
+                     (int)request->nodes_min, "max_duration", view_seconds(max_duration), "pool",
                      text_or_null(request->pool), "where",
-                     where_to_json(request->where, request->where_count));
+                     where_to_json(request->where, request->where_count), "labels",
+                     view_labels(request->labels, request->label_count), "anti_affinity",
+                     view_labels(request->apart, request->apart_count));
 }
 
 static json_t *view_job_end(const struct job *job, const char *key)

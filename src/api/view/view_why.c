@@ -215,6 +215,12 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
         text_add(text, "there is room only on nodes or devices that its conditions exclude: ");
         where_say(state, state_request(state, job), text);
         break;
+    case WHY_APART:
+        text_printf(text,
+                    "there is room only on nodes of job %" PRIu64 " and others like it, from "
+                    "which it keeps apart",
+                    why->job);
+        break;
     case WHY_ARRAY:
         text_printf(text, "%" PRId64 " tasks of array %" PRIu64 " run, no more at a time",
                     why->most, why->job);

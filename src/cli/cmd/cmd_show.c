@@ -351,6 +351,8 @@ static void print_job(const json_t *job)
     add_line(&text, "model", field_text(json_object_get(job, "model_choice"), "text"));
     add_line(&text, "pool", field_text(job, "pool"));
     add_list(&text, "where", json_object_get(request, "where"));
+    add_list(&text, "labels", json_object_get(request, "labels"));
+    add_list(&text, "apart from", json_object_get(request, "anti_affinity"));
     if (field_number(job, "priority") != 0)
         add_number(&text, "priority", 0, field_real(job, "priority"));
     add_duration(&text, "limit", request, "max_duration");

@@ -69,6 +69,70 @@ static void copy_roles(struct role *to, const struct request *from)
     }
 }
 
+/* The bit of a label, CLASS_LABELS_MAX: it has none. */
+static uint32_t find_label(const struct class_table *table, const char *name)
+{
+    uint32_t at = 0;
+
+    while (at < CLASS_LABELS_MAX &&
+           (table->labels[at].references == 0 || strcmp(table->labels[at].name, name) != 0))
+        at++;
+    return at;
+}
+
+static uint32_t unused_label(const struct class_table *table)
+{
+    uint32_t at = 0;
+
+    while (at < CLASS_LABELS_MAX && table->labels[at].references > 0)
+        at++;
+    return at;
+}
+
+uint32_t class_labels_new(const struct class_table *table, const struct request *request)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < request->label_count; i++)
+        count += find_label(table, request->labels[i].name) == CLASS_LABELS_MAX;
+    for (uint32_t i = 0; i < request->apart_count; i++)
+        count += find_label(table, request->apart[i].name) == CLASS_LABELS_MAX;
+    return count;
+}
+
+uint32_t class_labels_unused(const struct class_table *table)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < CLASS_LABELS_MAX; i++)
+        count += table->labels[i].references == 0;
+    return count;
+}
+
+static uint64_t take_labels(struct class_table *table, const struct job_label *labels,
+                            uint32_t count)
+{
+    uint64_t bits = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = find_label(table, labels[i].name);
+        if (at == CLASS_LABELS_MAX) {
+            at = unused_label(table);
+            assert(at < CLASS_LABELS_MAX); /* a submission without bits is refused */
+            memcpy(table->labels[at].name, labels[i].name, sizeof(table->labels[at].name));
+        }
+        table->labels[at].references++;
+        bits |= UINT64_C(1) << at;
+    }
+    return bits;
+}
+
+static void drop_labels(struct class_table *table, const struct job_label *labels, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        table->labels[find_label(table, labels[i].name)].references--;
+}
+
 /* With its own roles and conditions behind it. */
 static struct class *create(const struct request *shape)
 {
@@ -109,6 +173,8 @@ uint32_t class_claim(struct class_table *table, const struct request *request)
     }
 
     struct class *class = create(&shape);
+    class->labels = take_labels(table, shape.labels, shape.label_count);
+    class->apart = take_labels(table, shape.apart, shape.apart_count);
     class->references = 1;
     class->serial = ++table->serial;
     class->next_alike = (uint32_t)first;
@@ -153,6 +219,8 @@ void class_release(struct class_table *table, uint32_t number)
     if (--class->references > 0)
         return;
     unlink_class(table, number);
+    drop_labels(table, class->request.labels, class->request.label_count);
+    drop_labels(table, class->request.apart, class->request.apart_count);
     free(class);
     table->classes.items[number] = NULL;
     list_add(&table->unused, number);

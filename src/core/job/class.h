@@ -19,10 +19,19 @@
 struct class
 {
     struct request request;
-    uint64_t serial; /* no other class ever has it */
+    uint64_t serial;        /* no other class ever has it */
+    uint64_t labels, apart; /* of the request, as bits: label_bits of the table */
     uint32_t references;
     uint32_t next_alike; /* with the same hash, plus one; 0: last */
     /* The roles and the conditions follow, where there are some. */
+};
+
+enum { CLASS_LABELS_MAX = 64 };
+
+/* A label of a job, which is a bit while a class has it. */
+struct class_label {
+    char name[REQUEST_LABEL_SIZE];
+    uint32_t references;
 };
 
 struct class_table {
@@ -30,7 +39,16 @@ struct class_table {
     LIST(uint32_t) unused;
     uint64_t serial;
     struct map by_hash; /* hash -> number plus one of the first */
+    struct class_label labels[CLASS_LABELS_MAX];
 };
+
+/* How many labels of the request have no bit yet, and for how many there are bits. */
+uint32_t class_labels_new(const struct class_table *table, const struct request *request);
+uint32_t class_labels_unused(const struct class_table *table);
+static inline bool class_labels_fit(const struct class_table *table, const struct request *request)
+{
+    return class_labels_new(table, request) <= class_labels_unused(table);
+}
 
 uint32_t class_claim(struct class_table *table, const struct request *request);
 void class_release(struct class_table *table, uint32_t number);

@@ -58,9 +58,10 @@ struct lease {
     uint32_t shares[SHARES]; /* of the cluster when granted, in parts of 2^20 */
     uint32_t model_runs; /* earlier runs of its class that chose the model; 0: published speeds */
     uint8_t model_rule;  /* why it has the model (sched/placement/model_score.h); 0: no choice */
-    int64_t milli;       /* GPUs in all, for quota */
-    int64_t cpu_milli;   /* a member; 0 with roles */
-    int64_t memory_mib;  /* a member; 0 with roles */
+    uint64_t labels, apart; /* of its job, as bits (class.h); not in records */
+    int64_t milli;          /* GPUs in all, for quota */
+    int64_t cpu_milli;      /* a member; 0 with roles */
+    int64_t memory_mib;     /* a member; 0 with roles */
 };
 
 /* Of the member at a place. */
@@ -73,6 +74,12 @@ static inline int64_t lease_memory_mib(const struct lease *lease, uint32_t place
 {
     return lease->roles_count > 0 ? lease->roles[lease->members[place].role].memory_mib
                                   : lease->memory_mib;
+}
+
+/* The jobs of two leases must not share a node. */
+static inline bool lease_is_apart(const struct lease *lease, uint64_t labels, uint64_t apart)
+{
+    return (lease->labels & apart) != 0 || (lease->apart & labels) != 0;
 }
 
 /* A member is on this machine. */

@@ -44,6 +44,8 @@ enum {
     REQUEST_PROFILE_SIZE = 16,
     REQUEST_KIND_SIZE = 16,
     REQUEST_NAME_SIZE = 64,
+    REQUEST_LABELS_MAX = 4, /* of a job; and that it keeps apart from */
+    REQUEST_LABEL_SIZE = 24,
     GPU_MILLI = 1000, /* one whole GPU */
 };
 
@@ -66,6 +68,11 @@ enum spot_rule {
 };
 
 struct role;
+
+/* What a job is called for anti-affinity. */
+struct job_label {
+    char name[REQUEST_LABEL_SIZE];
+};
 
 struct gpu_ask {
     char model[REQUEST_MODEL_SIZE];      /* lower case; "": any */
@@ -98,7 +105,10 @@ struct request {
     uint8_t spot;         /* enum spot_rule */
     uint8_t work;         /* enum gpu_work (predict/speed.h): what it does with its GPUs */
     uint8_t padding[2];
-    uint32_t roles_count;     /* 0: all members are alike */
+    uint32_t label_count, apart_count;
+    struct job_label labels[REQUEST_LABELS_MAX]; /* its own, each once */
+    struct job_label apart[REQUEST_LABELS_MAX];  /* it shares no node with jobs that have one */
+    uint32_t roles_count;                        /* 0: all members are alike */
     const struct role *roles; /* of a gang of several kinds of members (role.h); else NULL */
     /* Conditions for the nodes and devices of all members (where.h), owned like the roles. */
     const struct where_term *where;

@@ -66,6 +66,8 @@ int roles_check(const struct request *request, struct error *err)
     if (request->roles_count > REQUEST_ROLES_MAX)
         return error_set(err, -EINVAL, "roles: %" PRIu32 ", at most %d", request->roles_count,
                          REQUEST_ROLES_MAX);
+    if (request->label_count > REQUEST_LABELS_MAX || request->apart_count > REQUEST_LABELS_MAX)
+        return error_set(err, -EINVAL, "labels: more than %d", REQUEST_LABELS_MAX);
     if (request->where_count > WHERE_TERMS_MAX ||
         !where_is_valid(request->where, request->where_count))
         return error_set(err, -EINVAL, "where: conditions that make no sense");
@@ -79,6 +81,18 @@ int roles_check(const struct request *request, struct error *err)
                                      request->nodes_min != 1 || request->nodes_max != 1))
         return error_set(err, -EINVAL, "roles: not together with other numbers of members");
     return 0;
+}
+
+static bool is_apart_from_itself(const struct request *request)
+{
+    bool is = false;
+
+    for (uint32_t i = 0; i < request->apart_count * REQUEST_LABELS_MAX; i++) {
+        uint32_t own = i % REQUEST_LABELS_MAX;
+        is |= own < request->label_count &&
+              strcmp(request->apart[i / REQUEST_LABELS_MAX].name, request->labels[own].name) == 0;
+    }
+    return is;
 }
 
 int request_check(const struct request *request, struct error *err)
@@ -98,6 +112,9 @@ int request_check(const struct request *request, struct error *err)
         return error_set(err, -EINVAL,
                          "ranks: %" PRIu32 "..%" PRIu32 ", not a range within 1 to %d",
                          request->members, request->members_max, REQUEST_MEMBERS_MAX);
+    if (request->members_max != 0 && is_apart_from_itself(request))
+        return error_set(err, -EINVAL,
+                         "anti_affinity: an elastic gang can't keep apart from a label of its own");
     if (request->spot >= SPOT_RULES)
         return error_set(err, -EINVAL, "spot: expected never, allow, prefer or only");
     if (request->max_duration <= 0)

@@ -32,8 +32,8 @@ struct why {
     uint32_t role;   /* GPUS, CPUS, MEMORY, NEVER_*: that of a gang which finds none, plus one; 0 */
     uint32_t window; /* WINDOW: which one; RESERVATION: its place in the agenda */
     uint8_t account; /* BUDGET: enum account_kind */
-    uint64_t job; /* NEEDS: what is waited for; RESERVED, TURN, BEHIND: the one in front; ARRAY: the
-                     array */
+    uint64_t job;    /* APART: one from which it keeps apart; NEEDS: what is waited for; RESERVED,
+                        TURN, BEHIND: the one in front; ARRAY: the    array */
     /* GPUs in milli, CPUs in milli, MiB, or a count; SPOT: its enum spot_rule; TARIFF: the factor
      * that it waits for; BUDGET: what it would cost, in millionths or microseconds of a GPU. */
     int64_t wanted;

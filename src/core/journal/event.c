@@ -19,6 +19,12 @@ static const struct field where_term_fields[] = {
 const struct record_type where_term_record =
     RECORD_TYPE("where_term", struct where_term, where_term_fields);
 
+static const struct field job_label_fields[] = {
+    RECORD_CHARS(struct job_label, 1, name, ""),
+};
+static const struct record_type job_label_record =
+    RECORD_TYPE("job_label", struct job_label, job_label_fields);
+
 static const struct field gpu_ask_fields[] = {
     RECORD_CHARS(struct gpu_ask, 1, model, "empty: any"),
     RECORD_CHARS(struct gpu_ask, 2, profile, "of MIG"),
@@ -66,6 +72,9 @@ static const struct field request_fields[] = {
                 "machines that may be taken away: 0 never, 1 allow, 2 prefer, 3 only"),
     RECORD_UINT(struct request, 21, work,
                 "what it does with its GPUs: 0 not said, 1 training, 2 inference"),
+    RECORD_ARRAY(struct request, 32, labels, "its labels", &job_label_record, label_count),
+    RECORD_ARRAY(struct request, 33, apart, "labels of jobs with which it shares no node",
+                 &job_label_record, apart_count),
     RECORD_LIST(struct request, 31, where, "conditions for nodes and devices", &where_term_record),
     RECORD_LIST(struct request, 30, roles, "kinds of members, in the order of their ranks",
                 &role_record),

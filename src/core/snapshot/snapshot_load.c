@@ -250,6 +250,10 @@ static int load_job(struct state *state, const struct saved_job *saved, struct e
                              saved->job.id);
     }
 
+    if (!class_labels_fit(&state->classes, &saved->request))
+        return error_set(err, -EBADMSG, "snapshot: job %" PRIu64 ": too many labels",
+                         saved->job.id);
+
     struct job *job = job_create(saved->job.name);
     struct job made = saved->job;
     made.name = job->name;
@@ -258,6 +262,8 @@ static int load_job(struct state *state, const struct saved_job *saved, struct e
     load_run(job, saved);
     job->max_duration = saved->request.max_duration;
     job->class = class_claim(&state->classes, &saved->request);
+    if (job_is_active(job))
+        state_mark_lease(state, job);
     state_link_job(state, job);
     if (job->spot == SPOT_PREFER && (job->state == JOB_QUEUED || job->state == JOB_WAITING))
         state->next_spot = state->now; /* the next plan finds out */

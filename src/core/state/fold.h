@@ -44,6 +44,9 @@ void state_count_wanted(struct state *state, const struct job *job, int sign);
 void state_notify(struct state *state, struct job *job, bool is_gone); /* call on_job */
 void job_clear_end(struct job *job); /* forget how the attempt before ended */
 
+/* Its lease has the labels of its class. */
+void state_mark_lease(struct state *state, struct job *job);
+
 /* ---- state_measure.c ---- */
 
 /* Properties of nodes, of what is reported and what settings say of them. */

@@ -39,6 +39,7 @@ int fold_grant(struct state *state, struct job *job, const struct event_grant *e
     run->idle_warnings = run->memory_warnings = 0;
     run->lease = lease_copy(&event->lease);
     lease_complete(run->lease);
+    state_mark_lease(state, job);
     run->member_states = mem_zero(event->lease.members_count, 1);
     run->members_started = run->members_ended = run->members_lost = 0;
     run->attempt = event->attempt;

@@ -53,21 +53,34 @@ static void note_arrival(struct state *state, struct job *job)
                          wide_scale((uint64_t)job->estimate, (uint64_t)milli, 1000));
 }
 
-/* Each of its kinds of members is asked for. */
+static void note_request(struct state *state, const struct request *request)
+{
+    uint32_t class = class_claim(&state->classes, request);
+
+    demand_note(&state->demand, &state->classes, class, request->members, state->now);
+    class_release(&state->classes, class);
+}
+
+/* Each of its kinds of members is asked for. Labels are not: those of a job that is forgotten are
+ * free for others. */
 static void note_demand(struct state *state, const struct job *job)
 {
     const struct request *request = state_request(state, job);
 
+    if (request->label_count + request->apart_count > 0 && request->roles_count == 0) {
+        struct request plain = *request;
+        plain.label_count = plain.apart_count = 0;
+        memset(plain.labels, 0, sizeof(plain.labels));
+        memset(plain.apart, 0, sizeof(plain.apart));
+        note_request(state, &plain);
+        return;
+    }
     if (request->roles_count == 0) {
         demand_note(&state->demand, &state->classes, job->class, request->members, state->now);
         return;
     }
-    for (uint32_t i = 0; i < request->roles_count; i++) {
-        const struct request *part = request_part(request, i);
-        uint32_t class = class_claim(&state->classes, part);
-        demand_note(&state->demand, &state->classes, class, part->members, state->now);
-        class_release(&state->classes, class);
-    }
+    for (uint32_t i = 0; i < request->roles_count; i++)
+        note_request(state, request_part(request, i));
 }
 
 static uint32_t milliseconds_of(usec_t time)
@@ -90,6 +103,8 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
                          event->group);
     if (roles_check(&event->request, err) < 0)
         return error_prefix(err, -EBADMSG, "job %" PRIu64, event->id);
+    if (!class_labels_fit(&state->classes, &event->request))
+        return error_set(err, -EBADMSG, "job %" PRIu64 ": too many labels", event->id);
 
     struct job *job = job_create(event->name);
     *job = (struct job){

@@ -299,6 +299,15 @@ void string_put(char **where, char *string)
     *where = string;
 }
 
+void state_mark_lease(struct state *state, struct job *job)
+{
+    const struct class *class = state->classes.classes.items[job->class];
+    struct lease *lease = job_claim_run(job)->lease;
+
+    lease->labels = class->labels;
+    lease->apart = class->apart;
+}
+
 void string_set(char **where, const char *string)
 {
     string_put(where, mem_string(string ? string : "")); /* it may be the same */

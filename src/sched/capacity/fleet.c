@@ -24,6 +24,32 @@ static void count_node(struct fleet *fleet, uint32_t number)
     }
 }
 
+static void note_company(struct fleet *fleet, uint32_t node, const struct lease *lease, int sign)
+{
+    for (size_t i = 0; i < fleet->company.count; i++) {
+        struct fleet_company *at = &fleet->company.items[i];
+        if (at->node != node || at->labels != lease->labels || at->apart != lease->apart)
+            continue;
+        at->count += (uint32_t)sign;
+        if (at->count == 0)
+            *at = fleet->company.items[--fleet->company.count];
+        return;
+    }
+    list_add(&fleet->company,
+             (struct fleet_company){ node, (uint32_t)sign, lease->labels, lease->apart });
+}
+
+static void make_company(struct fleet *fleet, const struct state *state, bool is_empty)
+{
+    fleet->company.count = 0;
+    for (const struct job *job = is_empty ? NULL : state->first_active; job;
+         job = job->run->active_next) {
+        const struct lease *lease = job->run->lease;
+        for (uint32_t i = 0; (lease->labels | lease->apart) != 0 && i < lease->members_count; i++)
+            note_company(fleet, lease->members[i].node, lease, 1);
+    }
+}
+
 void fleet_make(struct fleet *fleet, const struct layout *layout, const struct state *state,
                 bool is_empty)
 {
@@ -52,6 +78,7 @@ void fleet_make(struct fleet *fleet, const struct layout *layout, const struct s
     }
     for (size_t i = 0; i < state->pools.count; i++)
         fleet->pools.items[i] = is_empty ? 0 : state->room.pools.items[i];
+    make_company(fleet, state, is_empty);
     fleet->changes += FLEET_LOG_SIZE + 1; /* every follower looks at all */
     fleet->followed = fleet->changes;
 }
@@ -61,6 +88,7 @@ void fleet_release(struct fleet *fleet)
     list_release(&fleet->nodes);
     list_release(&fleet->slots);
     list_release(&fleet->pools);
+    list_release(&fleet->company);
     free(fleet->log);
     fleet->log = NULL;
 }
@@ -82,12 +110,25 @@ static void take_slice(struct fleet *fleet, const struct slice *slice, uint32_t 
     fleet->pools.items[slice->pool] += milli;
 }
 
+bool fleet_is_apart(const struct fleet *fleet, uint32_t node, uint64_t labels, uint64_t apart)
+{
+    for (size_t i = 0; i < fleet->company.count; i++) {
+        const struct fleet_company *at = &fleet->company.items[i];
+        if (at->node == node && (int32_t)at->count > 0 &&
+            ((at->labels & apart) != 0 || (at->apart & labels) != 0))
+            return false;
+    }
+    return true;
+}
+
 static void take_on(struct fleet *fleet, uint32_t rank, const struct lease *lease, int sign)
 {
     uint32_t node = lease->members[rank].node;
 
     fleet->nodes.items[node].cpu_milli -= sign * lease_cpu_milli(lease, rank);
     fleet->nodes.items[node].memory_mib -= sign * lease_memory_mib(lease, rank);
+    if ((lease->labels | lease->apart) != 0)
+        note_company(fleet, node, lease, sign);
     note(fleet, node);
 }
 
@@ -150,6 +191,7 @@ void fleet_follow(struct fleet *ahead, const struct fleet *now)
         copy_all(ahead, now);
     }
     list_copy(&ahead->pools, &now->pools);
+    list_copy(&ahead->company, &now->company);
     ahead->changes = 0;
     ahead->followed = now->changes;
 }
@@ -162,6 +204,7 @@ void fleet_mirror(struct fleet *own, const struct fleet *now, bool is_other)
     if (!own->log)
         own->log = mem_zero(FLEET_LOG_SIZE, sizeof(own->log[0]));
     list_copy(&own->pools, &now->pools);
+    list_copy(&own->company, &now->company);
     if (is_near) {
         for (uint64_t i = own->followed; i < now->changes; i++) {
             copy_node(own, now, fleet_log_at(now, i));
@@ -188,6 +231,8 @@ bool fleet_has(const struct fleet *fleet, const struct lease *lease)
         const struct fleet_node *node = &fleet->nodes.items[lease->members[i].node];
         if (node->cpu_milli < lease_cpu_milli(lease, i) ||
             node->memory_mib < lease_memory_mib(lease, i))
+            return false;
+        if (!fleet_is_apart(fleet, lease->members[i].node, lease->labels, lease->apart))
             return false;
     }
     return true;

@@ -26,15 +26,22 @@ struct fleet_slot {
     int64_t memory_mib;
 };
 
+/* Members on a machine whose jobs have these labels, and keep apart from these. */
+struct fleet_company {
+    uint32_t node, count;
+    uint64_t labels, apart;
+};
+
 struct fleet {
     const struct layout *layout;
     bool is_now; /* what is computed for this fleet may be cached */
     LIST(struct fleet_node) nodes;
     LIST(struct fleet_slot) slots;
-    LIST(int64_t) pools; /* milli-GPUs that each pool's jobs hold */
-    uint32_t *log;       /* the last FLEET_LOG_SIZE machines that changed */
-    uint64_t changes;    /* changes so far: the position of the next one */
-    uint64_t followed;   /* a second fleet: its position in the log of the first */
+    LIST(int64_t) pools;                /* milli-GPUs that each pool's jobs hold */
+    LIST(struct fleet_company) company; /* of jobs with labels or anti-affinity alone */
+    uint32_t *log;                      /* the last FLEET_LOG_SIZE machines that changed */
+    uint64_t changes;                   /* changes so far: the position of the next one */
+    uint64_t followed;                  /* a second fleet: its position in the log of the first */
 };
 
 /* Set to what is free in the state now, or (is_empty) on an idle cluster. */
@@ -46,7 +53,10 @@ void fleet_release(struct fleet *fleet);
 void fleet_take(struct fleet *fleet, const struct lease *lease, int sign);
 void fleet_take_member(struct fleet *fleet, const struct lease *lease, uint32_t rank, int sign);
 
-/* All of a lease is free. */
+/* Jobs with these labels that keep apart from those can be on the machine. */
+bool fleet_is_apart(const struct fleet *fleet, uint32_t node, uint64_t labels, uint64_t apart);
+
+/* All of a lease is free, and no job keeps apart from it there. */
 bool fleet_has(const struct fleet *fleet, const struct lease *lease);
 
 /* Make `ahead` equal to `now` again; copies only machines that changed in either. */

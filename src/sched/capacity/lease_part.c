@@ -30,6 +30,8 @@ void lease_part_pick(const struct lease *lease, const bool *is_picked, struct ar
         .slices = slices,
         .slices_count = slices_count,
         .alternative = lease->alternative,
+        .labels = lease->labels,
+        .apart = lease->apart,
         .milli = milli,
         .cpu_milli = lease->cpu_milli,
         .memory_mib = lease->memory_mib,

@@ -63,6 +63,30 @@ static bool is_kept_by_where(struct brain *own, const struct place_query *query)
     return place_job(&other, &own->arena, &lease, NULL);
 }
 
+/* The first running job that keeps it from the machine where it would start at once; 0: it is
+ * something else that keeps it. */
+static uint64_t kept_apart_by(struct brain *own, const struct place_query *query)
+{
+    struct place_query other = *query;
+    struct lease lease;
+
+    other.shapes = NULL;
+    if ((query->labels | query->apart) == 0 || place_job(&other, &own->arena, &lease, NULL))
+        return 0;
+    other.labels = other.apart = 0;
+    if (!place_job(&other, &own->arena, &lease, NULL))
+        return 0;
+    for (const struct job *job = own->state->first_active; job; job = job->run->active_next) {
+        const struct lease *held = job->run->lease;
+        for (uint32_t i = 0; i < lease.members_count; i++) {
+            if (lease_is_apart(held, query->labels, query->apart) &&
+                lease_is_on(held, lease.members[i].node))
+                return job->id;
+        }
+    }
+    return 0; /* a promise does */
+}
+
 /* There was no room: what exactly was missing is computed only for an inquiry. */
 static void why_no_room(struct brain *own, const struct job *job, struct why *why)
 {
@@ -79,10 +103,13 @@ static void why_no_room(struct brain *own, const struct job *job, struct why *wh
     if (why->kind == WHY_POOL_MAX || why->kind == WHY_POOL_MIN)
         return; /* there was room, but not for this pool */
     arena_clear(&own->arena);
+    uint64_t apart = kept_apart_by(own, &query);
     if (is_kept_by_spot(own, &query))
         *why = (struct why){ .kind = WHY_SPOT, .wanted = query.request->spot };
     else if (is_kept_by_where(own, &query))
         *why = (struct why){ .kind = WHY_WHERE };
+    else if (apart != 0)
+        *why = (struct why){ .kind = WHY_APART, .job = apart };
     else
         place_explain(&query, &own->arena, why);
     why->at = at;

@@ -481,6 +481,8 @@ bool place_job(const struct place_query *query, struct arena *arena, struct leas
     if (is_placed || try_seats(&placing)) {
         is_placed = true;
         *ret_lease = placing.lease;
+        ret_lease->labels = query->labels;
+        ret_lease->apart = query->apart;
         const struct role_choices *choices = &placing.cast.choices[0];
         if (choices->items) {
             const struct role_choice *choice = &choices->items[placing.cast.picks[0]];

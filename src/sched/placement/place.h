@@ -48,8 +48,9 @@ struct place_query {
     const struct fleet *spare; /* devices that are free in it are taken last; NULL: no such fleet */
     const struct lease *role_places; /* machines to try if there is no other place; NULL: none */
     enum place_quota quota;
-    struct cells *cells; /* cells that are kept for queues; NULL: none */
-    bool ignore_health;  /* use drained, down and sick machines: can it run at all? */
+    struct cells *cells;    /* cells that are kept for queues; NULL: none */
+    uint64_t labels, apart; /* of the job, as bits (core/job/class.h): for anti-affinity */
+    bool ignore_health;     /* use drained, down and sick machines: can it run at all? */
 };
 
 /* ret_lease is in the arena; its share is 0. False: if there is no room, why is GPUS, CPUS or

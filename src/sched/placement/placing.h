@@ -55,6 +55,7 @@ struct visible {
     struct arena *arena;
     promise_nodes barred;    /* machines that promises touch, or that keepouts close */
     promise_nodes shut;      /* indices of keepouts that bar the job */
+    promise_nodes apart;     /* machines of jobs from which it keeps apart, also to come */
     struct fleet_slot *seen; /* slots of a machine that is not seen as it is */
     struct cells_guest guest;
     int64_t *slacks;    /* of the cells now, by kind; NULL: no cells are kept */

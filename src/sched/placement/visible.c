@@ -15,6 +15,15 @@ static bool is_barred(const struct visible *visible, uint32_t node)
     return false;
 }
 
+static bool is_apart(const struct visible *visible, uint32_t node)
+{
+    for (size_t i = 0; i < visible->apart.count; i++) {
+        if (visible->apart.items[i] == node)
+            return true;
+    }
+    return false;
+}
+
 static bool is_kept(const struct visible *visible, uint32_t slot)
 {
     return cells_is_kept(visible->query->cells, visible->slacks, visible->guest, slot);
@@ -81,6 +90,36 @@ bool visible_hides(const struct visible *visible, uint32_t node)
     return is_barred(visible, node) || has_kept_cells(visible, node);
 }
 
+static void keep_apart(struct visible *visible, uint32_t node)
+{
+    list_add(&visible->apart, node);
+    list_add(&visible->barred, node);
+}
+
+/* Machines where jobs are, or are promised to be while this one runs, that share none with it. */
+static void list_apart(struct visible *visible)
+{
+    const struct place_query *query = visible->query;
+    const struct fleet *fleet = query->fleet;
+
+    for (size_t i = 0; i < fleet->company.count; i++) {
+        const struct fleet_company *at = &fleet->company.items[i];
+        if (!fleet_is_apart(fleet, at->node, query->labels, query->apart) &&
+            !is_apart(visible, at->node))
+            keep_apart(visible, at->node);
+    }
+    for (size_t i = 0; query->promises && i < query->promises->count; i++) {
+        const struct promise *promise = &query->promises->held.items[i];
+        if (!promise_is_touched(query->promises, promise, query->end) ||
+            !lease_is_apart(promise->lease, query->labels, query->apart))
+            continue;
+        for (uint32_t k = 0; k < promise->lease->members_count; k++) {
+            if (!is_apart(visible, promise->lease->members[k].node))
+                keep_apart(visible, promise->lease->members[k].node);
+        }
+    }
+}
+
 void visible_start(struct visible *visible)
 {
     const struct place_query *query = visible->query;
@@ -100,6 +139,8 @@ void visible_start(struct visible *visible)
         list_add(&visible->shut, (uint32_t)i);
         list_add(&visible->barred, keepout->node);
     }
+    if ((query->labels | query->apart) != 0)
+        list_apart(visible);
     if (visible->barred.count > 0 || visible->slacks)
         visible->seen = arena_take(visible->arena, query->fleet->layout->slots_most + 1,
                                    sizeof(struct fleet_slot));
@@ -110,7 +151,7 @@ static uint64_t shut_slots(const struct visible *visible, uint32_t node, bool *r
 {
     uint64_t slots = 0;
 
-    *ret_is_all = false;
+    *ret_is_all = is_apart(visible, node);
     for (size_t i = 0; i < visible->shut.count; i++) {
         const struct keepout *keepout =
             &visible->query->keepouts->items.items[visible->shut.items[i]];
@@ -178,4 +219,5 @@ void visible_release(struct visible *visible)
 {
     list_release(&visible->barred);
     list_release(&visible->shut);
+    list_release(&visible->apart);
 }

@@ -265,8 +265,9 @@ static void explain(struct brain *brain, uint64_t holder)
             explain_cells(brain, claim->job, &query);
             continue;
         }
-        bucket->why = place_may_fit(&query) ? (struct why){ .kind = WHY_RESERVED, .job = holder }
-                                            : (struct why){ .kind = WHY_GPUS };
+        bool may_fit = (query.labels | query.apart) == 0 && place_may_fit(&query);
+        bucket->why = may_fit ? (struct why){ .kind = WHY_RESERVED, .job = holder }
+                              : (struct why){ .kind = WHY_GPUS };
     }
 }
 

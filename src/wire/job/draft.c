@@ -77,6 +77,35 @@ static int read_pool(const struct draft_key *key, struct job_draft *draft)
     return code;
 }
 
+/* A list, or a text with commas; of labels, or of anti_affinity. */
+static int read_labels(const struct draft_key *key, struct job_draft *draft)
+{
+    bool is_own = strcmp(key->name, "labels") == 0;
+    struct job_label *labels = is_own ? draft->request.labels : draft->request.apart;
+    const char *const expected = "expected names of up to 23 letters, 4 at most, like [web]";
+    uint8_t count = 0;
+
+    size_t items = json_is_array(key->value) ? json_array_size(key->value) : 1;
+    for (size_t i = 0; i < items; i++) {
+        const json_t *item = json_is_array(key->value) ? json_array_get(key->value, i) : key->value;
+        const char *at = json_string_value(item);
+        do {
+            size_t length = at ? strcspn(at, ",") : 0;
+            AUTO_FREE char *name = mem_string_of(at ? at : "", length);
+            if (!name_is_valid(name) || length >= REQUEST_LABEL_SIZE || count == REQUEST_LABELS_MAX)
+                return key_fail(key, -EINVAL, "%s", expected);
+            for (uint8_t k = 0; k < count; k++) {
+                if (strcmp(labels[k].name, name) == 0)
+                    return key_fail(key, -EINVAL, "'%s' twice", name);
+            }
+            memcpy(labels[count++].name, name, length);
+            at += length;
+        } while (*at++ == ',');
+    }
+    *(is_own ? &draft->request.label_count : &draft->request.apart_count) = count;
+    return 0;
+}
+
 static int read_conditions(const struct draft_key *key, struct job_draft *draft)
 {
     int code = where_read(key->reader, key->object, key->name, &draft->where);
@@ -480,6 +509,8 @@ static const struct draft_row draft_rows[] = {
     { "queue", .read = read_queue },
     { "pool", .read = read_pool },
     { "where", .read = read_conditions },
+    { "labels", .read = read_labels },
+    { "anti_affinity", .read = read_labels },
     { "priority", .read = read_priority, .expected = "low, normal, high or a number" },
     { "hold", .read = read_flag, .offset = OF_DRAFT(hold) },
     { "begin", .read = read_begin, .expected = "a time" },
@@ -527,6 +558,9 @@ int draft_read(const struct draft_source *source, struct job_draft *draft)
     draft->gives_preemptible = draft_key_of(source, "preemptible").value != NULL;
     draft->gives_spot = draft_key_of(source, "spot").value != NULL;
     draft->gives_duration = draft_key_of(source, "max_duration").value != NULL;
+    if (code == 0 && request_check(&draft->request, source->scope->layers[0].reader.err) < 0)
+        code = reader_place(&source->scope->layers[0].reader, -EINVAL,
+                            source->scope->layers[0].object, NULL);
     return code < 0 ? code : check_size(source, draft);
 }
 
