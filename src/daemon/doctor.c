@@ -9,16 +9,21 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/statfs.h>
+#include <sys/timex.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/command.h"
 #include "device/host.h"
+#include "device/mps.h"
 #include "device/nvml/nvml.h"
 #include "engine/local/cgroup.h"
 #include "io/parts.h"
 #include "io/paths.h"
 #include "store/journal.h"
+
+enum { CLOCK_LEAST = 1704067200 /* 2024 */ };
 
 enum grade { GRADE_OK, GRADE_NOTE, GRADE_BAD };
 
@@ -76,6 +81,33 @@ static void list_devices(struct probe *probe)
     probe->ops->destroy(probe);
 }
 
+static void look_at_mps(void)
+{
+    if (mps_is_there())
+        say(GRADE_OK, "mps", "nvidia-cuda-mps-control is installed");
+    else
+        say(GRADE_NOTE, "mps",
+            "no nvidia-cuda-mps-control: GPUs are shared without MPS, and requests for mps=N%% are "
+            "refused");
+}
+
+/* Times that people give (begin, windows, cron) are those of this clock. */
+static void look_at_clock(void)
+{
+    struct timex clock = { 0 };
+    int state = adjtimex(&clock);
+
+    if (time(NULL) < CLOCK_LEAST)
+        say(GRADE_BAD, "clock", "the date is before 2024; set it, or times in jobs mean nothing");
+    else if (state == TIME_ERROR || (clock.status & STA_UNSYNC))
+        say(GRADE_NOTE, "clock",
+            "not synchronized: begin times, windows and cron follow it as it is (timedatectl "
+            "set-ntp "
+            "true)");
+    else
+        say(GRADE_OK, "clock", "synchronized");
+}
+
 static void look_at_devices(void)
 {
     struct probe *probe = NULL;
@@ -84,6 +116,7 @@ static void look_at_devices(void)
     switch (probe_nvml_create(NULL, &probe, &why)) {
     case NVML_READY:
         list_devices(probe);
+        look_at_mps();
         break;
     case NVML_NO_LIBRARY:
         say(GRADE_NOTE, "gpus", "%s; synthetic GPUs are used (--devices synthetic:h100:4)",
@@ -103,10 +136,14 @@ static void look_at_containment(void)
     cgroup_detect(&cgroup, "doctor", geteuid() == 0);
     if (cgroup.tree)
         say(GRADE_OK, "processes", "contained by cgroup v2: nothing of a job outlives it");
+    else if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) < 0)
+        say(GRADE_NOTE, "processes",
+            "cgroup v2 is not mounted on /sys/fs/cgroup: jobs are watched, not contained");
     else
         say(GRADE_NOTE, "processes",
-            "no cgroup v2 may be written here: jobs are watched, not contained "
-            "(with systemd: log in as yourself, or run the machine's service)");
+            "no control group is delegated to you: jobs are watched, not contained; systemd-run "
+            "--user --scope -p Delegate=yes tarn up starts a daemon with one, as does the "
+            "machine's service");
     bool memory = cgroup.has_memory || cgroup.memory, cpu = cgroup.has_cpu || cgroup.cpu;
     say(memory ? GRADE_OK : GRADE_NOTE, "memory",
         memory ? "limits are enforced" : "limits are counted, not enforced");
@@ -187,6 +224,7 @@ int run_doctor(const struct options *options)
 
     report = options->is_json ? json_array() : NULL;
     look_at_machine();
+    look_at_clock();
     look_at_devices();
     look_at_containment();
     look_at_shim();

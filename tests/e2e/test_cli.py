@@ -677,3 +677,20 @@ def test_an_ended_job_says_on_what_it_ran_and_when(shell):
     plain = int(shell.out("submit", "-q", "--", "true"))
     shell.api.wait_end(plain)
     assert shell.json("show", "--json", plain)["ran_on"] is None
+
+
+def test_a_name_that_matches_no_job_is_a_failure(shell):
+    shell.out("up")
+    for words in (("ls", "--name", "nope"), ("cancel", "--name", "nope"), ("cancel", "--queue", "nope"), ("cancel", "-u", "nope")):
+        assert "no " in shell.refused(1, *words) and shell.run(*words, status=1).stdout == ""
+    assert "no such job" in shell.run("cancel", "--state", "running").stderr  # there may be none
+
+
+def test_doctor_looks_at_what_a_newcomer_lacks(shell):
+    found = {line["what"]: line for line in shell.json("doctor", "--json", status=None)}
+    assert found["clock"]["grade"] in ("ok", "note") and {"machine", "gpus", "processes", "memory", "shim"} <= set(found)
+    if tarn_test.IS_ROOT:
+        done = subprocess.run([TARN, "doctor"], user=65534, group=65534, extra_groups=[], cwd="/", stdout=subprocess.PIPE, text=True,
+                              env=dict(shell.environment, HOME=shell.root), timeout=tarn_test.PATIENCE_S)
+        assert re.search(r"^note  processes  .*(systemd-run --user --scope -p Delegate=yes tarn up|not mounted)", done.stdout, re.M), done
+        assert "limits are counted, not enforced" in done.stdout

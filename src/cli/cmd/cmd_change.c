@@ -158,7 +158,8 @@ static int change_jobs(const struct options *options, const struct change *chang
         return complain(&err);
     if (is_filtered && selection.count == 0) {
         say("no such job");
-        return 0;
+        return options->values[CANCEL_NAME] || options->values[CANCEL_QUEUE] ||
+               options->values[CANCEL_USER]; /* a name that matches nothing may be a mistake */
     }
     return apply_to(&session, &selection, change, options);
 }
