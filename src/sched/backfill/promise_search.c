@@ -216,6 +216,22 @@ static void start_counting(struct schedule *walk)
     }
 }
 
+/* Whether a machine that the walk changed may have room: less than a look for the best place. */
+static bool any_fits(const struct schedule *walk)
+{
+    const struct reserve *reserve = walk->reserve;
+
+    for (uint32_t i = 0; i < alternatives_of(walk); i++) {
+        const struct shape *shape = shape_of(walk, i);
+        for (size_t k = 0; k < reserve->touched.count; k++) {
+            struct spot spot = spot_of(&reserve->ahead, reserve->touched.items[k]);
+            if (score_count(walk->query.scorer, shape, &spot, 1) > 0)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* Where a gang may have members then. */
 static void list_roomy(struct schedule *walk)
 {
@@ -273,7 +289,8 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
             if (walk.members < query->request->members)
                 continue;
             list_roomy(&walk);
-        }
+        } else if (is_local && query->request->roles_count == 0 && !any_fits(&walk))
+            continue;
         then->fleet = &reserve->ahead;
         then->shapes = NULL;
         then->promises = &reserve->promises;

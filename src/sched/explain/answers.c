@@ -5,7 +5,6 @@
 #include "sched/job_facts.h"
 #include "sched/ordering/fair_share.h"
 #include "sched/ordering/quota_check.h"
-#include "sched/placement/admit.h"
 #include "sched/preemption/defrag.h"
 #include "sched/preemption/reclaim.h"
 
@@ -88,16 +87,16 @@ static uint64_t kept_apart_by(struct brain *own, const struct place_query *query
 }
 
 /* There was no room: what exactly was missing is computed only for an inquiry. */
-static void why_no_room(struct brain *own, const struct job *job, struct why *why)
+static void why_no_room(struct inquiry *inquiry, const struct brain *brain, const struct job *job,
+                        struct why *why)
 {
+    struct brain *own = inquiry_follow(inquiry, brain);
     struct place_query query = brain_query(own, job);
-    struct why admitted = { .kind = WHY_NONE };
+    const struct why *admitted = why->at == 0 ? inquiry_admit(inquiry, job) : NULL;
     usec_t at = why->at;
 
-    if (at == 0)
-        sched_admit(own->state, query.request, job->queue, job->is_preemptible, &admitted);
-    if (admitted.kind != WHY_NONE) {
-        *why = admitted;
+    if (admitted && admitted->kind != WHY_NONE) {
+        *why = *admitted;
         return;
     }
     if (why->kind == WHY_POOL_MAX || why->kind == WHY_POOL_MIN)
@@ -160,7 +159,7 @@ void sched_why(const struct brain *brain, struct inquiry *inquiry, const struct 
     *ret_why = job->pending_bucket->why;
     if (ret_why->kind >= WHY_GPUS && ret_why->kind <= WHY_POOL_MIN &&
         !why_is_of_quota(ret_why->kind) && !is_beyond_limits(brain->state, job, ret_why))
-        why_no_room(inquiry_follow(inquiry, brain), job, ret_why);
+        why_no_room(inquiry, brain, job, ret_why);
     if (job != job->pending_bucket->first && !why_is_of_time(ret_why->kind))
         ret_why->at = 0; /* the promise is the head's */
     for (const struct job *at = job->pending_bucket->first; ret_ahead && at != job;
