@@ -156,11 +156,8 @@ def on_terminal(shell, *words, **keys):
 def test_run_pty_is_a_terminal_with_its_size_and_status(shell):
     shell.out("up")
     terminal = on_terminal(shell, "run", "--pty", "--", "sh", "-c",
-                           "tty; read line; stty size; read line; stty size; echo got=$line err >&2; exit 5",
-                           columns=91, rows=33)
-    terminal.expect("/dev/pts")
-    terminal.send("\r")
-    terminal.expect("33 91")
+                           "tty; stty size; read line; stty size; echo got=$line err >&2; exit 5", columns=91, rows=33)
+    terminal.expect("33 91")  # from the start
     assert terminal.expect(r"/dev/pts/\d+") and "Ctrl-] d detaches" in terminal.text()
     terminal.resize(70, 20)
     terminal.send("hello\r")
@@ -307,7 +304,10 @@ def test_what_cannot_have_a_terminal_is_refused(shell):
     shell.file("job.yaml", "command: [cat]\nattach: terminal\nerror: x\n")
     assert "a terminal has one output" in shell.refused(1, "submit", "-f", "job.yaml")
     shell.file("job.yaml", "command: [cat]\nattach: tty\n")
-    assert "expected none, stdin or terminal" in shell.refused(1, "submit", "-f", "job.yaml")
+    assert "expected none, stdin, terminal or" in shell.refused(1, "submit", "-f", "job.yaml")
+    for wrong in ("terminal 0x80", "terminal 80", "terminal -1x80", "terminal 24x80x", "stdin 24x80"):
+        shell.file("job.yaml", "command: [cat]\nattach: %s\n" % wrong)
+        assert "expected none, stdin, terminal or" in shell.refused(1, "submit", "-f", "job.yaml")
     assert "expected the number of one job" in shell.refused(2, "attach")
     held = int(shell.out("submit", "-q", "--array", "0-1", "--hold", "--", "true"))
     assert "is several jobs" in shell.refused(1, "attach", held)
