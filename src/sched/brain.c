@@ -28,7 +28,7 @@ void brain_stop(struct brain *brain, const struct job *job, struct event_stop st
 struct place_query brain_query_for(struct brain *brain, const struct job *job,
                                    const struct request *request)
 {
-    const struct class *class = brain->state->classes.classes.items[job->class];
+    const struct class_table *classes = &brain->state->classes;
 
     return (struct place_query){
         .state = brain->state,
@@ -38,8 +38,8 @@ struct place_query brain_query_for(struct brain *brain, const struct job *job,
         .cells = cells_is_any(&brain->cells) ? &brain->cells : NULL,
         .request = request,
         .class = job->class,
-        .labels = class->labels,
-        .apart = class->apart,
+        .labels = class_label_bits(classes, request->labels, request->label_count),
+        .apart = class_label_bits(classes, request->apart, request->apart_count),
         .queue = job->queue,
         .user = job->user,
         .gid = job->gid,

@@ -109,6 +109,18 @@ uint32_t class_labels_unused(const struct class_table *table)
     return count;
 }
 
+uint64_t class_label_bits(const struct class_table *table, const struct job_label *labels,
+                          uint32_t count)
+{
+    uint64_t bits = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = find_label(table, labels[i].name);
+        bits |= at < CLASS_LABELS_MAX ? UINT64_C(1) << at : 0;
+    }
+    return bits;
+}
+
 static uint64_t take_labels(struct class_table *table, const struct job_label *labels,
                             uint32_t count)
 {

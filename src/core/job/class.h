@@ -45,6 +45,9 @@ struct class_table {
 /* How many labels of the request have no bit yet, and for how many there are bits. */
 uint32_t class_labels_new(const struct class_table *table, const struct request *request);
 uint32_t class_labels_unused(const struct class_table *table);
+/* The bits of labels, also of a request that is not of a class; no job has those without a bit. */
+uint64_t class_label_bits(const struct class_table *table, const struct job_label *labels,
+                          uint32_t count);
 static inline bool class_labels_fit(const struct class_table *table, const struct request *request)
 {
     return class_labels_new(table, request) <= class_labels_unused(table);
