@@ -87,7 +87,7 @@ json_t *handle_estimates(struct call *call)
         code = error_set(&call->err, REFUSED_BAD, "last '%.40s': expected up to %d days, like 7d",
                          last, DAYS_MAX);
     if (code == 0 && !forecasts->report)
-        code = error_set(&call->err, REFUSED_NOT_FOUND, "estimates: none are made here");
+        code = error_set(&call->err, REFUSED_NOT_FOUND, "estimates: this daemon records none");
     if (code == 0)
         code = forecasts->report(forecasts->user, span, &report, &call->err);
     return code < 0 ? refuse(call, code) : report;

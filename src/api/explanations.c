@@ -126,16 +126,16 @@ static json_t *add_give_back(const struct api *api, const struct job *job, json_
     if (back.rule == STOP_IN_QUEUE)
         return json_null();
     text_printf(&text, "queue %s borrows %s: ", state->queues.items[back.queue].name,
-                back.rule == STOP_FOR_GUARANTEE ? "of this queue's guarantee"
-                                                : "more than this queue would");
+                back.rule == STOP_FOR_GUARANTEE ? "part of this queue's guarantee"
+                                                : "more than this queue would borrow");
     size_t start = text.length;
     if (back.could > 0) {
         say_milli(&text, back.could, "gpu");
         text_printf(
-            &text, " can be taken back%s",
+            &text, " can be reclaimed%s",
             job->is_awaited
-                ? ", and are"
-                : ", but not yet: the job starts soon without that, or would not fit even then");
+                ? ", and tarn is doing so"
+                : ", but not yet: the job starts soon without that, or would still not fit");
     }
     if (back.firm > 0) {
         text_add(&text, text.length > start ? "; " : "");
@@ -148,7 +148,7 @@ static json_t *add_give_back(const struct api *api, const struct job *job, json_
         text_add(&text, text.length > start ? "; " : "");
         say_milli(&text, back.young, "gpu");
         if (back.young_until > 0)
-            text_printf(&text, " can be taken back in %s, after the minimum run time of their jobs",
+            text_printf(&text, " can be reclaimed in %s, after the minimum run time of their jobs",
                         units_format_duration(buffer, left > 0 ? left : 0));
         else
             text_add(&text, " will soon be free because their jobs end");
@@ -231,7 +231,7 @@ static void add_promise(const struct api *api, const struct job *job, const stru
     bool is_guaranteed = !is_open && !api_state(api)->settings.predict;
     char left[UNITS_TEXT_SIZE];
     AUTO_RELEASE(text) struct text line = { 0 };
-    text_add(&line, "first in line: nothing that would delay it is started before it");
+    text_add(&line, "first in line: no job that would delay it starts before it");
     if (is_open)
         text_add(&line, "; the jobs that it waits for have no time limit");
     else if (is_guaranteed)

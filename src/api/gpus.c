@@ -108,19 +108,19 @@ static void add_watched(const struct api *api, uint32_t number, json_t *view)
 }
 
 /* Why nothing new is placed on it; NULL: it is usable. */
-static char *why_not_given(const struct node *node, const struct device *device)
+static char *why_not_usable(const struct node *node, const struct device *device)
 {
     if (device->sick)
         return mem_string(device->sick);
     if (device->drained)
         return mem_string(device->drained);
     if (node->state == NODE_DRAINED)
-        return mem_printf("its node is (%s)", node->reason ? node->reason : "");
+        return mem_printf("its node is drained (%s)", node->reason ? node->reason : "");
     if (node->state != NODE_UP)
         return mem_string(node_state_name(node->state));
     if (device->mig_now == device->mig_enabled)
         return NULL;
-    return mem_printf("its MIG mode is to be turned %s", device->mig_enabled ? "on" : "off");
+    return mem_printf("its MIG mode must be turned %s first", device->mig_enabled ? "on" : "off");
 }
 
 static json_t *view_gpu(const struct api *api, uint32_t number)
@@ -129,7 +129,7 @@ static json_t *view_gpu(const struct api *api, uint32_t number)
     const struct device *device = &state->devices.items[number];
     const struct room_device *room = &state->room.devices.items[number];
     const struct node *node = &state->nodes.items[device->node];
-    AUTO_FREE char *why_not = why_not_given(node, device);
+    AUTO_FREE char *why_not = why_not_usable(node, device);
 
     json_t *view = json_pack(
         "{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:b, s:b, s:o, s:o}", "index",

@@ -123,9 +123,8 @@ static int check_enter(const struct call *call, const struct job *job, uint64_t 
     if (!call->api->ports.attempts.enter)
         return error_set(err, REFUSED_NEVER, "exec: this engine cannot run a command inside a job");
     if (job->state != JOB_RUNNING)
-        return error_set(err, REFUSED_CONFLICT,
-                         "job %" PRIu64 " is %s; only a job that runs has an inside", job->id,
-                         job_state_name(job->state));
+        return error_set(err, REFUSED_CONFLICT, "job %" PRIu64 " is %s; expected a running job",
+                         job->id, job_state_name(job->state));
     for (uint32_t i = 0; i < job->run->lease->members_count; i++) {
         if (lease_rank(job->run->lease, i) == rank)
             return 0;

@@ -39,7 +39,7 @@ static const char *note_of(const struct whatif *whatif)
 {
     for (size_t i = 0; i < whatif->node_count; i++) {
         if (whatif->nodes[i].is_spot)
-            return "spot nodes are taken to stay: how often they would be taken away is not known";
+            return "spot nodes are assumed to stay: their interruption rate is not known";
     }
     return NULL;
 }

@@ -196,7 +196,7 @@ void api_handle(void *user, struct http_request *request)
             return;
         }
     }
-    int code = is_known ? error_set(&err, REFUSED_METHOD, "%.200s: %.20s is not for this",
+    int code = is_known ? error_set(&err, REFUSED_METHOD, "%.200s: method %.20s is not supported",
                                     request->path, request->method)
                         : error_set(&err, REFUSED_NOT_FOUND, "%.200s: no such path", request->path);
     reply_error(request, code, &err);
@@ -211,7 +211,8 @@ void api_handle_metrics(void *user, struct http_request *request)
     else
         reply_error(request,
                     error_set(&err, REFUSED_NOT_FOUND,
-                              "%.200s: only /metrics and /metrics/dcgm are here", request->path),
+                              "%.200s: only /metrics and /metrics/dcgm are served here",
+                              request->path),
                     &err);
 }
 

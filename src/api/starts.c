@@ -22,7 +22,7 @@ static void say_state(const struct job *job, struct text *text)
         break;
     case JOB_WAITING:
     case JOB_QUEUED:
-        text_add(text, "can never start as things are; tarn why says what keeps it");
+        text_add(text, "can never start under the present conditions; tarn why gives the reason");
         break;
     case JOB_ENDED:
         text_add(text, "has ended");
@@ -44,7 +44,7 @@ static json_t *when_of_group(const struct api *api, const struct group *group)
     if (group_is_over(group))
         text_add(&text, "has ended");
     else if (!is_known)
-        text_add(&text, "waits: when it ends is not known");
+        text_add(&text, "waits: its end time is not known");
     else {
         text_add(&text, "ends ");
         say_end(api, &end, &text);
@@ -180,8 +180,8 @@ static json_t *answer_like(struct api_study *study)
         text_add(&text, "start ");
         say_start(api, &start, &text);
     } else
-        text_add(&text, "not start as things are: it would be held, or wait for something without "
-                        "an end");
+        text_add(&text, "not start under the present conditions: it would be held, or its wait has "
+                        "no known end");
     bool has_end = waits && api_end(api, like->id, &end) && end.median != USEC_NEVER;
     if (has_end) {
         text_add(&text, is_now ? " and end " : "; it would end ");
@@ -214,11 +214,11 @@ json_t *handle_when_like(struct call *call)
 json_t *handle_choose(struct call *call)
 {
     static const char *const texts[MODEL_RULES] = {
-        [MODEL_RULE_NONE] = "there is no choice by price: the best place counts",
-        [MODEL_RULE_CHEAPEST] = "the first with room is taken: the least cost for its speed",
-        [MODEL_RULE_FASTEST] = "the first with room is taken: the fastest",
+        [MODEL_RULE_NONE] = "models are not compared by price: placement decides",
+        [MODEL_RULE_CHEAPEST] = "the first model with room is chosen, in order of cost per speed",
+        [MODEL_RULE_FASTEST] = "the first model with room is chosen, fastest first",
         [MODEL_RULE_DEADLINE] =
-            "the first with room is taken: fast enough for its limit or deadline",
+            "the first model with room is chosen that is fast enough for the limit or deadline",
     };
     const struct api *api = call->api;
     AUTO(submission) struct submission *submission = NULL;

@@ -251,7 +251,8 @@ json_t *handle_output(struct call *call)
     int code = read_options(call, &options, &rank, &is_error, &call->err);
     if (code == 0 && !identity_may(call->request->who, job->uid))
         code = error_set(&call->err, REFUSED_FORBIDDEN,
-                         "job %" PRIu64 ": its output is its owner's", job->id);
+                         "job %" PRIu64 ": only its owner and administrators can read its output",
+                         job->id);
     if (code == 0 && rank >= request_most(state_request(api_state(call->api), job)))
         code = error_set(&call->err, REFUSED_BAD, "job %" PRIu64 ": has no rank %" PRIu32, job->id,
                          rank);
@@ -353,8 +354,8 @@ static bool has_too_many_streams(struct call *call)
         count += !at->path && at->owner == call->request->who->uid;
     if (count < EVENT_STREAMS_USER_MAX || call->request->who->is_admin)
         return false;
-    call->code = error_set(&call->err, REFUSED_TOO_MANY,
-                           "events: %d streams of yours are open already", EVENT_STREAMS_USER_MAX);
+    call->code = error_set(&call->err, REFUSED_TOO_MANY, "events: you have %d open streams already",
+                           EVENT_STREAMS_USER_MAX);
     return true;
 }
 

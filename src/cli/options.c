@@ -255,7 +255,7 @@ bool options_read(int argc, char **argv, struct options *ret, int *ret_status)
     if (status == 0 && reading.is_help)
         command_help(reading.command);
     else if (status == 0 && reading.command->words == WORDS_NONE && ret->word_count > 0)
-        status = usage_wrong(ret->verb, "'%s': expected no word", ret->words[0]);
+        status = usage_wrong(ret->verb, "'%s': unexpected argument", ret->words[0]);
     *ret_status = status;
     return status == 0 && !reading.is_help;
 }

@@ -24,7 +24,7 @@ static const struct {
     { "WAIT P95", "wait_p95", CELL_WAIT, NULL },
     { "LAST STARTS", "drained", CELL_CLOCK, NULL },
     { "OPEN", "never", CELL_COUNT_OF, "never" },
-    { "NOT WORKED OUT", "beyond", CELL_COUNT_OF, "beyond" },
+    { "NOT REACHED", "beyond", CELL_COUNT_OF, "beyond" },
     { "PREEMPTED", "preemptions", CELL_COUNT_OF, "preemptions" },
     { "GPU-H LOST TO IT", "lost_gpu_hours", CELL_HOURS, "preemptions" },
     { "COST", "cost", CELL_MONEY, "cost" },
@@ -104,7 +104,7 @@ void outlook_print_queues(const json_t *outlook)
     list_print(columns, count, queues);
     if (!field_is_null(outlook, "horizon")) {
         char until[CLOCK_SIZE];
-        talk("it was worked out up to %s; more would have taken too long",
+        talk("simulated up to %s; the time limit of the simulation was reached",
              clock_format(until, field_time(outlook, "horizon")));
     }
 }
@@ -140,7 +140,7 @@ static void cell_difference(struct table *table, const json_t *job, const char *
     }
     usec_t apart = (usec_t)((later < 0 ? -later : later) * (double)USEC_PER_SEC);
     if (starts_now != starts_then)
-        table_add_text(table, starts_then ? "starts at all" : "not any more");
+        table_add_text(table, starts_then ? "now starts" : "no longer starts");
     else if (apart < USEC_PER_SEC)
         table_add_text(table, "the same");
     else

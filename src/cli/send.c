@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -207,7 +206,7 @@ static int read_words(struct sending *sending, char **words, bool is_command, st
     if (!is_command && stat(words[0], &info) == 0 && S_ISREG(info.st_mode))
         return read_script(sending, words[0], words + 1, err);
     if (!is_command && (!is_program(words[0]) || sending->sbatch.is_slurm))
-        return error_set(err, -ENOENT, "%s: no such script; a command stands behind --: -- %s",
+        return error_set(err, -ENOENT, "%s: no such script; write a command after --: -- %s",
                          words[0], words[0]);
     set_words(sending->sbatch.job, "command", words);
     return sbatch_finish(&sending->sbatch, err);
@@ -287,17 +286,6 @@ static bool is_one_job(const json_t *document)
            !json_object_get(document, "matrix") && !json_object_get(document, "schedule");
 }
 
-/* With the size that ours has, if it is one. */
-static json_t *terminal_of(void)
-{
-    struct winsize size;
-
-    if (ioctl(STDIN_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_row == 0 || size.ws_col == 0 ||
-        size.ws_row > 9999 || size.ws_col > 9999)
-        return json_string("terminal");
-    return json_sprintf("terminal %ux%u", (unsigned)size.ws_row, (unsigned)size.ws_col);
-}
-
 /* Whether the job reads our terminal or standard input. */
 static int set_attach(struct sending *sending, struct error *err)
 {
@@ -317,7 +305,7 @@ static int set_attach(struct sending *sending, struct error *err)
                                           : "--pty: standard input is not a terminal; tarn submit "
                                             "--pty and tarn attach start it without one"));
     if (sending->has_terminal)
-        json_object_set_new(document, "attach", terminal_of());
+        json_object_set_new(document, "attach", json_string("terminal"));
     else if (sending->passes_stdin && is_one_job(document) && !json_object_get(document, "input") &&
              !json_object_get(document, "attach") && !(file && strcmp(file, "-") == 0) &&
              has_stdin())

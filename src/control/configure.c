@@ -45,7 +45,7 @@ static int check_queues(const struct state *state, const struct config *config, 
         const struct event_queue *queue = &config->queues[i];
         int64_t known = state_find_queue(state, queue->name);
         if (known == QUEUE_ROOT)
-            return error_set(err, -EINVAL, "queue root: is there anyway, and can't be changed");
+            return error_set(err, -EINVAL, "queue root: it always exists and cannot be changed");
         const char *parent =
             known > 0 ? state->queues.items[state->queues.items[known].parent].name : NULL;
         if (parent && strcmp(parent, parent_name(queue)) != 0)
@@ -64,7 +64,7 @@ static int check_pools(const struct config *config, struct error *err)
     for (size_t i = 0; i < config->pool_count; i++) {
         const struct event_pool *pool = &config->pools[i];
         if (strcmp(pool->name, "default") == 0)
-            return error_set(err, -EINVAL, "pool default: is there anyway, and can't be changed");
+            return error_set(err, -EINVAL, "pool default: it always exists and cannot be changed");
         if (pool->is_static && strcmp(pool->queue, "default") != 0 &&
             config_find_queue(config, pool->queue) < 0)
             return error_set(err, -EINVAL, "pool %s: its queue %s is not there", pool->name,

@@ -24,7 +24,7 @@ int drain_node(const struct control *control, const char *name, const char *reas
 {
     struct event event;
 
-    int code = describe(control, name, "it gets no jobs anyway", &event, err);
+    int code = describe(control, name, "no jobs start on it", &event, err);
     if (code < 0)
         return code;
     if (!reason && event.node.state != NODE_DRAINED)
@@ -57,7 +57,7 @@ int interrupt(const struct control *control, const char *name, const struct inte
 {
     struct event event;
 
-    int code = describe(control, name, "it can't be taken away", &event, err);
+    int code = describe(control, name, "it cannot be interrupted", &event, err);
     if (code < 0)
         return code;
     if (wish->is_cancelled && event.node.going_at == 0)

@@ -66,11 +66,10 @@ static int check_update(const struct state *state, const struct job_change *wish
         return code;
     if (is_active && wish->max_duration > job->max_duration && !is_admin)
         return error_set(err, REFUSED_FORBIDDEN,
-                         "job %" PRIu64 ": only administrators give more time to one that runs",
-                         job->id);
+                         "job %" PRIu64 ": only administrators can extend a running job", job->id);
     if (is_active && (wish->queue[0] || wish->has_begin))
         return error_set(err, REFUSED_CONFLICT,
-                         "job %" PRIu64 ": runs already; only priority and max_duration can change",
+                         "job %" PRIu64 ": is running; only priority and max_duration can change",
                          job->id);
     if (wish->queue[0] || duration > job->max_duration)
         code = queue_policy_check_job(state, wish->who, queue, job, duration, err);

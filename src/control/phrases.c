@@ -145,7 +145,7 @@ void never_say(const struct state *state, const struct request *whole, const str
                 text_printf(text, "%s%s", named > 1 ? ", " : "", state->devices.items[i].model);
         }
         text_add(text, named == 0
-                           ? "no gpus at all (tarn up --devices synthetic:h100:4 makes some up)"
+                           ? "there are no gpus (tarn up --devices synthetic:h100:4 simulates four)"
                            : "");
         return;
     }
@@ -186,7 +186,7 @@ void never_say(const struct state *state, const struct request *whole, const str
                         whole->pool[0] ? whole->pool : "default");
         return;
     case WHY_NEVER_MIG:
-        text_printf(text, "gpus '%s': no device gives such MIG instances", text_string(&gpus));
+        text_printf(text, "gpus '%s': no device supports such MIG instances", text_string(&gpus));
         return;
     case WHY_NEVER_WHERE:
         text_add(text, "where: no node meets its conditions: ");

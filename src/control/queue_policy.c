@@ -63,7 +63,7 @@ int queue_policy_check_priority(const struct state *state, const struct identity
                          "%spriority %" PRId32 ": queue %s allows up to %" PRId64, prefix, priority,
                          state->queues.items[queue].name, rules.priority_most);
     return error_set(err, REFUSED_FORBIDDEN,
-                     "%spriority %" PRId32 ": only administrators give one above 0", prefix,
+                     "%spriority %" PRId32 ": only administrators can set one above 0", prefix,
                      priority);
 }
 

@@ -59,7 +59,7 @@ static int check_times(const struct control *control, const struct event_reserva
 
     int code = times_zone(control_state(control)->agenda.timezone, &zone, err);
     if (code == 0 && words && times_are_over(control, words, zone))
-        code = error_set(err, REFUSED_BAD, "reservation %s: when: '%s' is over, or never comes",
+        code = error_set(err, REFUSED_BAD, "reservation %s: when: '%s' is over or never occurs",
                          asked->name, words);
     return code;
 }
@@ -98,7 +98,7 @@ int reserve_remove(const struct control *control, const char *name, struct error
         return error_set(err, REFUSED_NOT_FOUND, "reservation %s: there is none", name);
     if (!agenda->reservations.items[found].maker[0])
         return error_set(err, REFUSED_CONFLICT,
-                         "reservation %s: the configuration has it; take it out there", name);
+                         "reservation %s: it is part of the configuration; remove it there", name);
     reserve_end(control, name);
     return 0;
 }

@@ -130,7 +130,7 @@ static void lose_members(const struct scenario *scenario, uint32_t node)
                                               .rank = lease_rank(job->run->lease, place),
                                               .kind = ENGINE_LOST,
                                               .exit_code = -1,
-                                              .reason = "its machine is gone" } };
+                                              .reason = "its machine was removed" } };
             if (job->run->lease->members[place].node == node)
                 control_emit(scenario->control, event);
         }

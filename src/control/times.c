@@ -116,7 +116,7 @@ static int check_kept(const struct state *state, const struct config *config, st
             continue;
         if (find_reservation(config, kept->name))
             return error_set(err, -EALREADY,
-                             "reservation %s: %s asked for it; tarn reserve --remove %s first",
+                             "reservation %s: %s made it; run tarn reserve --remove %s first",
                              kept->name, kept->maker, kept->name);
         if (!strchr(window, ' ') && !config_find_window(config, window))
             return error_set(err, -EALREADY, "window %s: reservation %s names it", window,

@@ -101,7 +101,6 @@ struct engine_launch {
     const char *error;         /* absolute path for standard error, or NULL: same as output */
     const char *input;         /* absolute path, or NULL: /dev/null */
     enum engine_attach attach; /* without input */
-    uint16_t rows, columns;    /* of its terminal at the start; 0: the usual */
     bool append;               /* keep what is in output and error */
     int64_t output_bytes_max;  /* then rotated to PATH.1; 0: no limit */
     uint32_t umask;

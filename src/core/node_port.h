@@ -26,7 +26,7 @@ struct node_port {
     const void *clock;
     usec_t (*now)(const void *clock);        /* journal time */
     usec_t (*wall_ahead)(const void *clock); /* wall time minus journal time */
-    void *readings;                          /* NULL: readings are not kept */
+    void *readings;                          /* NULL: readings are not saved */
     void (*readings_add)(void *readings, const char *uuid, usec_t wall,
                          const struct reading *reading);
 };

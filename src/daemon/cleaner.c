@@ -38,7 +38,7 @@ static void on_closed(uv_handle_t *handle)
 static void on_exit_of_rm(uv_process_t *process, int64_t status, int signal)
 {
     if (status != 0 || signal != 0)
-        log_line(LOG_WARNING, "what forgotten jobs left could not be removed status=%" PRId64,
+        log_line(LOG_WARNING, "the files of forgotten jobs could not be removed status=%" PRId64,
                  status);
     uv_close((uv_handle_t *)process, on_closed);
 }

@@ -119,7 +119,7 @@ static void done_last(struct change *change, int code, const struct error *err)
     struct daemon *daemon = CONTAINER_OF(change, struct daemon, last);
 
     if (code < 0)
-        log_line(LOG_WARNING, "jobs are killed, and may be run once more reason='%s'", err->text);
+        log_line(LOG_WARNING, "jobs are killed, and may run again reason='%s'", err->text);
     if (code == -ESHUTDOWN)
         return;
     launcher_kill_all(daemon->launcher);
@@ -130,7 +130,7 @@ static void stop(void *user, bool kill_jobs)
 {
     struct daemon *daemon = user;
 
-    log_line(LOG_NOTICE, "asked to stop kill=%d", kill_jobs);
+    log_line(LOG_NOTICE, "a stop was requested kill=%d", kill_jobs);
     if (daemon->is_stopping)
         return;
     daemon->is_stopping = true;
@@ -175,7 +175,7 @@ static void on_tend(uv_timer_t *timer)
 
 static void on_signal(uv_signal_t *signal, int number)
 {
-    log_line(LOG_NOTICE, "stopping; jobs go on signal=%d", number);
+    log_line(LOG_NOTICE, "stopping; jobs continue signal=%d", number);
     begin_end(signal->data);
 }
 
@@ -295,7 +295,7 @@ static void open_readings(struct daemon *daemon)
     struct error err;
 
     if (is_any && readings_open(path, 0, &daemon->readings, &err) < 0)
-        log_line(LOG_WARNING, "readings are not kept reason='%s'", err.text);
+        log_line(LOG_WARNING, "readings are not saved reason='%s'", err.text);
 }
 
 static int open_machine(struct daemon *daemon, struct error *err)

@@ -72,10 +72,11 @@ static void list_devices(struct probe *probe)
     if (probe->ops->devices(probe, &devices, &count, &err) < 0)
         say(GRADE_BAD, "gpus", "%s", err.text);
     else if (count == 0)
-        say(GRADE_NOTE, "gpus", "the driver (%s) knows of none", probe_nvml_driver(probe));
+        say(GRADE_NOTE, "gpus", "the driver (%s) reports none", probe_nvml_driver(probe));
     for (uint32_t i = 0; i < count; i++)
         say(devices[i].sick[0] ? GRADE_BAD : GRADE_OK, "gpu", "%" PRIu32 " %s %s%s", i,
-            devices[i].product, devices[i].sick[0] ? "is not given out: " : devices[i].uuid,
+            devices[i].product,
+            devices[i].sick[0] ? "is excluded from allocation: " : devices[i].uuid,
             devices[i].sick);
     free(devices);
     probe->ops->destroy(probe);
@@ -135,7 +136,7 @@ static void look_at_containment(void)
 
     cgroup_detect(&cgroup, "doctor", geteuid() == 0);
     if (cgroup.tree)
-        say(GRADE_OK, "processes", "contained by cgroup v2: nothing of a job outlives it");
+        say(GRADE_OK, "processes", "contained by cgroup v2: no process outlives its job");
     else if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) < 0)
         say(GRADE_NOTE, "processes",
             "cgroup v2 is not mounted on /sys/fs/cgroup: jobs are watched, not contained");
@@ -146,9 +147,9 @@ static void look_at_containment(void)
             "machine's service");
     bool memory = cgroup.has_memory || cgroup.memory, cpu = cgroup.has_cpu || cgroup.cpu;
     say(memory ? GRADE_OK : GRADE_NOTE, "memory",
-        memory ? "limits are enforced" : "limits are counted, not enforced");
+        memory ? "limits are enforced" : "limits are tracked, not enforced");
     say(cpu ? GRADE_OK : GRADE_NOTE, "cpus",
-        cpu ? "limits are enforced" : "limits are counted, not enforced");
+        cpu ? "limits are enforced" : "limits are tracked, not enforced");
     cgroup_release(&cgroup, false);
 }
 
@@ -185,7 +186,8 @@ static void look_at_state(const struct paths *paths)
     struct error err;
 
     if (access(paths->state, F_OK) < 0) {
-        say(GRADE_NOTE, "state", "%s: not there yet; made at the first start", paths->state);
+        say(GRADE_NOTE, "state", "%s: does not exist yet; created at the first start",
+            paths->state);
         return;
     }
     if (access(paths->state, W_OK) < 0)

@@ -124,7 +124,7 @@ static int load(struct hub *hub, struct error *err)
     if (code == 0 && sequence > 0) {
         code = snapshot_load(bytes.bytes, bytes.length, &loading.state, err);
         if (code < 0) { /* the records make up for it */
-            log_line(LOG_WARNING, "a snapshot is of no use and passed over reason='%s'", err->text);
+            log_line(LOG_WARNING, "an unusable snapshot is skipped reason='%s'", err->text);
             sequence = 0;
             code = 0;
         }
@@ -173,10 +173,9 @@ static void put(struct hub *hub, const struct event *original)
     size_t before = hub->decisions.events.count;
     int code = sched_step(hub->brain, event, &hub->decisions, &err);
     if (code < 0) {
-        log_line(
-            LOG_CRIT,
-            "an event makes no sense: a bug, and better stopped than wrong event=%s reason='%s'",
-            event_name(event->kind), err.text);
+        log_line(LOG_CRIT,
+                 "an event is invalid: this is a bug, and the daemon stops event=%s reason='%s'",
+                 event_name(event->kind), err.text);
         abort();
     }
     for (size_t i = before; i < hub->decisions.events.count; i++) {
@@ -319,7 +318,7 @@ static void undo(struct hub *hub, struct change *accepted, const struct error *e
     journal_discard(hub->journal);
     if (!hub->is_in_trouble)
         log_line(LOG_ERR,
-                 "the journal can't be written: nothing is accepted, jobs go on reason='%s'",
+                 "the journal cannot be written: requests are refused, jobs continue reason='%s'",
                  err->text);
     if (load(hub, &again) < 0) {
         log_line(LOG_CRIT, "the journal can't be read either reason='%s'", again.text);

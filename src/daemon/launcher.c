@@ -241,8 +241,7 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
     if (code == 0 && launch->error)
         code = job_folders_output(&query, rank, true, &order->error, err);
     if (code == 0 && launch->attach && !launcher->options.engine->ops->enter)
-        code = error_set(err, -EOPNOTSUPP,
-                         "attach: this engine connects no client to a job; use --no-stdin");
+        code = error_set(err, -EOPNOTSUPP, "attach: this engine connects no client to a job");
     if (code < 0)
         return code;
     struct engine_launch *to = &order->launch; /* placed already */
@@ -252,8 +251,6 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
     to->error = launch->error ? order->error.bytes : NULL;
     to->input = launch->input;
     to->attach = rank == 0 ? (enum engine_attach)launch->attach : ENGINE_ATTACH_NONE;
-    to->rows = launch->rows;
-    to->columns = launch->columns;
     to->append = launch->append || job->run->attempt > 1;
     to->output_bytes_max = OUTPUT_BYTES_MAX;
     to->umask = launcher->umask;

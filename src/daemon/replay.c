@@ -114,8 +114,7 @@ static int compare(struct replay *replay, const struct journal_record *record,
 {
     if (replay->compared == replay->decisions.events.count)
         return error_set(err, -EBADMSG,
-                         "record %" PRIu64 ": %s of job %" PRIu64
-                         " was decided then, and is not now",
+                         "record %" PRIu64 ": %s of job %" PRIu64 " was decided then, but not now",
                          record->sequence, event_name(recorded->kind), event_job(recorded));
 
     const struct event *decided = &replay->decisions.events.items[replay->compared++];
@@ -139,7 +138,7 @@ static int check_all_met(const struct replay *replay, uint64_t sequence, struct 
     const struct event *decided = &replay->decisions.events.items[replay->compared];
     return error_set(err, -EBADMSG,
                      "before record %" PRIu64 ": %s of job %" PRIu64
-                     " is decided now, and was not then",
+                     " is decided now, but not then",
                      sequence, event_name(decided->kind), event_job(decided));
 }
 
@@ -170,7 +169,9 @@ static int compare_snapshot(struct replay *replay, struct error *err)
     snapshot_save(replay->state, &replay->scratch);
     if (replay->scratch.length != replay->snapshot.length ||
         memcmp(replay->scratch.bytes, replay->snapshot.bytes, replay->scratch.length) != 0)
-        return error_set(err, -EBADMSG, "snapshot of record %" PRIu64 ": not what the records give",
+        return error_set(err, -EBADMSG,
+                         "snapshot of record %" PRIu64
+                         ": differs from the state that the records give",
                          replay->snapshot_at);
     replay->snapshot_at = 0;
     return 0;

@@ -92,7 +92,7 @@ static int check_options(const struct options *given, struct daemon_options *opt
 static int drop_groups(struct error *err)
 {
     if (geteuid() == 0 && setgroups(0, NULL) < 0)
-        return error_set(err, -errno, "groups: can't be given up: %s", strerror(errno));
+        return error_set(err, -errno, "groups: cannot be dropped: %s", strerror(errno));
     return 0;
 }
 

@@ -44,7 +44,7 @@ static void export_alerts(struct exposition *exposition, const struct metrics_se
                     { "dropped", self->alerts_dropped } };
 
     exposition_metric(exposition, "tarn_alerts_total", "counter",
-                      "alerts that tarn itself told, by what came of it");
+                      "alerts that tarn sent, by result");
     for (size_t i = 0; i < COUNT_OF(results); i++) {
         exposition_label(exposition, "result", results[i].name);
         exposition_sample(exposition, (double)results[i].count);
@@ -64,17 +64,17 @@ static void export_self(struct exporting *exporting)
     if (self->has_no_jobs)
         return;
     exposition_metric(exposition, "tarn_journal_trouble", "gauge",
-                      "1: the journal can't be written, so nothing is accepted");
+                      "1: the journal cannot be written, and requests are refused");
     exposition_sample(exposition, self->is_in_trouble);
     export_alerts(exposition, self);
     exposition_metric(exposition, "tarn_plans_total", "counter", "plans that the scheduler made");
     exposition_sample(exposition, (double)self->plans);
     exposition_metric(exposition, "tarn_decisions_total", "counter",
-                      "starts and stops that it decided");
+                      "starts and stops that the scheduler decided");
     exposition_sample(exposition, (double)self->decisions);
-    exposition_metric(exposition, "tarn_plan_seconds_total", "counter", "time that plans took");
+    exposition_metric(exposition, "tarn_plan_seconds_total", "counter", "time spent on plans");
     exposition_sample(exposition, seconds(self->plan_sum));
-    exposition_metric(exposition, "tarn_plan_seconds_max", "gauge", "the longest of them");
+    exposition_metric(exposition, "tarn_plan_seconds_max", "gauge", "duration of the longest plan");
     exposition_sample(exposition, seconds(self->plan_max));
 }
 
@@ -85,7 +85,8 @@ static void export_device_facts(struct exporting *exporting)
     const struct state *state = exporting->state;
     struct exposition *exposition = &exporting->exposition;
 
-    exposition_metric(exposition, "tarn_gpu_info", "gauge", "1 for each device, with what it is");
+    exposition_metric(exposition, "tarn_gpu_info", "gauge",
+                      "1 for each device, with its description as labels");
     for (uint32_t i = 0; i < state->devices.count; i++) {
         const struct device *device = &state->devices.items[i];
         label_device(exporting, i);
@@ -96,13 +97,13 @@ static void export_device_facts(struct exporting *exporting)
         exposition_label(exposition, "pool", state->pools.items[device->pool].name);
         exposition_sample(exposition, 1);
     }
-    exposition_metric(exposition, "tarn_gpu_usable", "gauge", "1: it may be given out");
+    exposition_metric(exposition, "tarn_gpu_usable", "gauge", "1: the device can be allocated");
     for (uint32_t i = 0; i < state->devices.count; i++) {
         label_device(exporting, i);
         exposition_sample(exposition, device_is_usable(state, &state->devices.items[i]));
     }
     exposition_metric(exposition, "tarn_gpu_given_ratio", "gauge",
-                      "how much of it jobs hold, 0 to 1");
+                      "part of the device that is allocated to jobs, 0 to 1");
     for (uint32_t i = 0; !exporting->self->has_no_jobs && i < state->devices.count; i++) {
         label_device(exporting, i);
         exposition_sample(exposition,
@@ -140,7 +141,7 @@ static void export_health(struct exporting *exporting)
     struct exposition *exposition = &exporting->exposition;
 
     exposition_metric(exposition, "tarn_gpu_fault", "gauge",
-                      "1 for each thing that is wrong with a device now");
+                      "1 for each current fault of a device");
     for (uint32_t i = 0; i < state->devices.count; i++) {
         for (enum health_fault k = 0; exporting->is_watched[i] && k < FAULTS; k++) {
             if ((exporting->watched[i].health->faults >> k & 1) == 0)
@@ -154,7 +155,7 @@ static void export_health(struct exporting *exporting)
         }
     }
     exposition_metric(exposition, "tarn_gpu_xid_total", "counter",
-                      "what the driver reported, by number and by what has to be done");
+                      "XID errors that the driver reported, by number and required action");
     for (uint32_t i = 0; i < state->devices.count; i++) {
         for (uint32_t k = 0; exporting->is_watched[i] && k < exporting->watched[i].xid_count; k++) {
             const struct watch_xid *xid = &exporting->watched[i].xids[k];
@@ -165,7 +166,7 @@ static void export_health(struct exporting *exporting)
         }
     }
     exposition_metric(exposition, "tarn_gpu_foreign_memory_bytes", "gauge",
-                      "memory that processes use which tarn did not start");
+                      "device memory that foreign processes use");
     for (uint32_t i = 0; i < state->devices.count; i++) {
         if (!exporting->is_watched[i] || !exporting->watched[i].has_processes)
             continue;
@@ -180,7 +181,7 @@ static void export_sampler(struct exporting *exporting)
     struct exposition *exposition = &exporting->exposition;
 
     exposition_metric(exposition, "tarn_gpu_reading_age_seconds", "gauge",
-                      "how old the readings of a device are");
+                      "age of the readings of a device");
     for (uint32_t i = 0; i < state->devices.count; i++) {
         if (!exporting->is_watched[i] || exporting->watched[i].reading.at == 0)
             continue;
@@ -188,7 +189,7 @@ static void export_sampler(struct exporting *exporting)
         exposition_sample(exposition, seconds(exporting->watched[i].age));
     }
     exposition_metric(exposition, "tarn_gpu_read_errors_total", "counter",
-                      "times that a device could not be read");
+                      "failed attempts to read a device");
     for (uint32_t i = 0; i < state->devices.count; i++) {
         if (!exporting->is_watched[i])
             continue;
@@ -196,7 +197,7 @@ static void export_sampler(struct exporting *exporting)
         exposition_sample(exposition, (double)exporting->watched[i].failures);
     }
     exposition_metric(exposition, "tarn_gpu_read_seconds", "gauge",
-                      "how long the last reading took in the driver");
+                      "time that the last reading took in the driver");
     for (uint32_t i = 0; i < state->devices.count; i++) {
         if (!exporting->is_watched[i] || exporting->watched[i].reading.at == 0)
             continue;
@@ -228,7 +229,7 @@ static void export_job_devices(struct exporting *exporting)
     struct exposition *exposition = &exporting->exposition;
 
     exposition_metric(exposition, "tarn_job_gpu_given_ratio", "gauge",
-                      "how much of which device a job holds");
+                      "part of a device that a job holds, 0 to 1");
     for (size_t j = 0; j < exporting->active.count; j++) {
         const struct job *job = exporting->active.items[j];
         const struct lease *lease = job->run->lease;
@@ -257,10 +258,13 @@ static void export_job_usage(struct exporting *exporting)
         enum usage_kind kind;
         bool is_peak;
     } metrics[] = {
-        { "tarn_job_gpu_use_ratio", "mean use of a job's devices so far", USAGE_GPU, false },
-        { "tarn_job_sm_active_ratio", "the same of their multiprocessors", USAGE_SM, false },
-        { "tarn_job_tensor_active_ratio", "the same of their tensor cores", USAGE_TENSOR, false },
-        { "tarn_job_gpu_memory_peak_bytes", "the most memory it had on its devices", USAGE_MEMORY,
+        { "tarn_job_gpu_use_ratio", "mean utilization of the devices of a job so far", USAGE_GPU,
+          false },
+        { "tarn_job_sm_active_ratio", "mean utilization of their multiprocessors so far", USAGE_SM,
+          false },
+        { "tarn_job_tensor_active_ratio", "mean utilization of their tensor cores so far",
+          USAGE_TENSOR, false },
+        { "tarn_job_gpu_memory_peak_bytes", "peak memory of a job on its devices", USAGE_MEMORY,
           true },
     };
     struct exposition *exposition = &exporting->exposition;
@@ -281,7 +285,7 @@ static void export_job_usage(struct exporting *exporting)
         }
     }
     exposition_metric(exposition, "tarn_job_energy_joules_total", "counter",
-                      "energy that its devices took for it so far");
+                      "energy that the devices of a job used so far");
     for (size_t j = 0; j < exporting->active.count; j++) {
         const struct job *job = exporting->active.items[j];
         const struct usage *usage = usage_of(exporting, job);
@@ -296,8 +300,9 @@ static void export_stragglers(struct exporting *exporting)
 {
     struct exposition *exposition = &exporting->exposition;
 
-    exposition_metric(exposition, "tarn_job_straggler_ratio", "gauge",
-                      "clock or use of the device that holds up a job, as part of the others'");
+    exposition_metric(
+        exposition, "tarn_job_straggler_ratio", "gauge",
+        "clock or utilization of the slowest device of a job, relative to the others");
     for (size_t j = 0; j < exporting->active.count; j++) {
         const struct job *job = exporting->active.items[j];
         const struct request *request = state_request(exporting->state, job);
@@ -345,9 +350,9 @@ static void export_waits(struct exporting *exporting)
         const char *name, *help;
         const double *values;
     } gauges[] = {
-        { "tarn_queue_waiting_jobs", "jobs that wait for room", waiting },
-        { "tarn_queue_waiting_gpus", "GPUs that they ask for", gpus },
-        { "tarn_queue_oldest_wait_seconds", "how long the first of them has waited", oldest },
+        { "tarn_queue_waiting_jobs", "jobs that wait for resources", waiting },
+        { "tarn_queue_waiting_gpus", "GPUs that waiting jobs request", gpus },
+        { "tarn_queue_oldest_wait_seconds", "time that the first waiting job has waited", oldest },
         { "tarn_queue_given_gpus", "GPUs that its jobs hold", given },
     };
 
@@ -370,7 +375,7 @@ static void export_waits(struct exporting *exporting)
         }
     }
     exposition_metric(exposition, "tarn_queue_spent_total", "counter",
-                      "money that it and those below it spent in this period");
+                      "money that the queue and the queues below it spent in this period");
     for (uint32_t i = 1; i < count; i++) {
         struct account accounts[ACCOUNTS];
         state_accounts(state, i, exporting->self->now, accounts);

@@ -166,13 +166,13 @@ static int check_folder(int fd, const char *folder, struct error *err)
         return error_set(err, -errno, "hpc-job-dir %s: %s", folder, strerror(errno));
     if (status.st_uid != 0 && status.st_uid != geteuid())
         return error_set(err, -EPERM,
-                         "hpc-job-dir %s: it is the user's with number %u; expected a folder of "
-                         "root or of our own",
+                         "hpc-job-dir %s: it belongs to user %u; expected a folder of root or of "
+                         "the daemon's user",
                          folder, (unsigned)status.st_uid);
     if ((status.st_mode & S_IWOTH) && !(status.st_mode & S_ISVTX))
         return error_set(err, -EPERM,
-                         "hpc-job-dir %s: everybody may write there; expected one that others "
-                         "only read",
+                         "hpc-job-dir %s: every user can write there; expected one that only its "
+                         "owner can write",
                          folder);
     return 0;
 }

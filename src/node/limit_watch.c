@@ -64,7 +64,7 @@ static void stop_idle(struct limit_watch *limits, const struct job *job, usec_t 
         log_line(LOG_NOTICE, "an idle job would be stopped job=%" PRIu64, job->id);
         return;
     }
-    snprintf(why, sizeof(why), "its GPUs did nothing for %s", units_format_duration(buffer, idle));
+    snprintf(why, sizeof(why), "its GPUs were idle for %s", units_format_duration(buffer, idle));
     if (rules->idle_action == IDLE_CANCEL) {
         cancel(limits, job, IDLE_RULE, why);
         return;
@@ -132,10 +132,11 @@ static void judge_memory(struct limit_watch *limits, const struct limit_hold *ho
     if (!job || job->run->attempt != hold->attempt || job->state != JOB_RUNNING)
         return;
     if (job->run->memory_warnings == 0) {
-        log_line(LOG_NOTICE, "a job has more GPU memory than it was given job=%" PRIu64, job->id);
+        log_line(LOG_NOTICE, "a job uses more GPU memory than allocated job=%" PRIu64, job->id);
         warn(limits, job, WARNING_MEMORY, 1, hold->memory_mib);
     } else if (job->run->memory_warnings < WARNING_LAST && now - over->since >= grace) {
-        snprintf(why, sizeof(why), "%s used, %s given", units_format_mib(used, hold->memory_mib),
+        snprintf(why, sizeof(why), "%s used, %s allocated",
+                 units_format_mib(used, hold->memory_mib),
                  units_format_mib(given, hold->given_mib));
         warn(limits, job, WARNING_MEMORY, WARNING_LAST, hold->memory_mib);
         cancel(limits, job, MEMORY_RULE, why);

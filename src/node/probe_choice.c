@@ -85,7 +85,7 @@ static int probe_auto(struct probe **ret_probe, char **ret_name, struct error *e
         return probe_synthetic_create(PROBE_CHOICE_SYNTHETIC, ret_probe, err);
     }
     if (answer != NVML_READY && answer != NVML_NO_LIBRARY)
-        log_line(LOG_WARNING, "no %sGPU is given out reason='%s'",
+        log_line(LOG_WARNING, "no %sGPU can be allocated reason='%s'",
                  makers.count > 0 ? "NVIDIA " : "", why.text);
     join_makers(&makers, ret_probe, ret_name);
     return 0;

@@ -119,8 +119,9 @@ bool watcher_news(struct watcher *watcher, struct watched *watched, char *sick, 
     ret->device.harm = sick[0] ? (uint8_t)health_harm(&watched->health) : HARM_NONE;
     if (is_news)
         log_line(sick[0] ? LOG_WARNING : LOG_NOTICE, "%s device=%s reason='%s'",
-                 sick[0] ? "a device is not given out" : "a device is well again", watched->uuid,
-                 sick);
+                 sick[0] ? "a device is excluded from allocation"
+                         : "a device can be allocated again",
+                 watched->uuid, sick);
     return true;
 }
 

@@ -230,7 +230,7 @@ static void judge(struct watcher *watcher, struct watched *watched, bool is_leas
     for (enum health_fault i = 0; i < FAULTS; i++) {
         if ((fresh >> i & 1) != 0 && !fault_drains(i))
             log_line(fault_severity(i) == HEALTH_INFO ? LOG_NOTICE : LOG_WARNING,
-                     "a device is in trouble device=%s fault=%s reason='%s'", watched->uuid,
+                     "a device has a fault device=%s fault=%s reason='%s'", watched->uuid,
                      fault_name(i), fault_words(i));
     }
     watcher_report(watcher, watched);

@@ -41,7 +41,7 @@ int terminal_open(const struct order *order, int ret_ends[2])
     int code = ret_ends[1] < 0 ? errno : 0;
     user_end(order);
     if (code == 0)
-        ioctl(ret_ends[0], TIOCSWINSZ, order->size.ws_row > 0 ? &order->size : &usual);
+        ioctl(ret_ends[0], TIOCSWINSZ, &usual);
     else if (ret_ends[0] >= 0)
         close(ret_ends[0]);
     return code;

@@ -52,7 +52,6 @@ struct order {
     bool has_cpus;
     int64_t memory_node; /* plus one; 0: none */
     enum attach attach;
-    struct winsize size; /* of a terminal; 0: the usual */
     bool append, has_user;
     int64_t bytes_max;
     unsigned keep;

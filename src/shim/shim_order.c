@@ -171,18 +171,6 @@ static bool attach_read(struct order *order, const char *value)
     return order->attach != ATTACH_NONE;
 }
 
-static bool size_read(struct order *order, const char *value)
-{
-    int64_t rows, columns;
-
-    if (!number_read(value, ':', &rows, &value) || !number_read(value, '\0', &columns, NULL) ||
-        rows > UINT16_MAX || columns > UINT16_MAX)
-        return false;
-    order->size =
-        (struct winsize){ .ws_row = (unsigned short)rows, .ws_col = (unsigned short)columns };
-    return true;
-}
-
 static bool key_read(struct order *order, const char *key, const char *value)
 {
     bool ok = true;
@@ -197,8 +185,6 @@ static bool key_read(struct order *order, const char *key, const char *value)
         return cpus_read(order, value);
     if (strcmp(key, ORDER_MEMORY) == 0)
         return memory_read(order, value);
-    if (strcmp(key, ORDER_SIZE) == 0)
-        return size_read(order, value);
     if (strcmp(key, ORDER_ATTACH) == 0)
         return attach_read(order, value);
     if (strcmp(key, ORDER_DENY) == 0)

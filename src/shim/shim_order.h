@@ -48,7 +48,6 @@ enum {
 #define ORDER_ERROR     "err"       /* absent: same as out */
 #define ORDER_INPUT     "in"        /* absent: /dev/null */
 #define ORDER_ATTACH    "attach"    /* stdin, terminal: its input comes through the door */
-#define ORDER_SIZE      "size"      /* ROWS:COLUMNS of a terminal at the start */
 #define ORDER_APPEND    "append"    /* 1: keep what is in the output files */
 #define ORDER_BYTES     "bytes_max" /* rotate output files there; 0: never */
 #define ORDER_KEEP      "keep"      /* rotated files to keep */

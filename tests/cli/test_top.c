@@ -213,7 +213,7 @@ static void a_picture_has_gpus_jobs_and_the_queue(void **state)
 
     fill(&world);
     view_80x24(&view, &world);
-    assert_shows(&view, &world, "2 gpus · 1 given · 1 busy · 612 W · 1 running · 2 waiting");
+    assert_shows(&view, &world, "2 gpus · 1 allocated · 1 busy · 612 W · 1 running · 2 waiting");
     assert_shows(&view, &world, ">  0  92% ███████░");
     assert_shows(&view, &world, "71/80 GiB █████░ 612/700 W  64°C  4 ana");
     assert_shows(&view, &world, "      4 job4         ana      1          1m01s\n");
@@ -381,7 +381,7 @@ static void a_job_ends_only_after_a_yes(void **state)
     assert_int_equal(view_key(&view, &world, 'K'), ACTION_NONE);
     assert_shows(&view, &world, "end job 4");
     assert_int_equal(view_key(&view, &world, 'q'), ACTION_NONE);
-    assert_string_equal(view.message, "job 4 goes on");
+    assert_string_equal(view.message, "job 4 continues");
     view_key(&view, &world, 'x');
     assert_int_equal(view_key(&view, &world, 'y'), ACTION_CANCEL);
     assert_string_equal(view.target, "4");
@@ -396,9 +396,9 @@ static void somebody_else_s_job_and_no_job_do_not_end(void **state)
     fill(&world);
     view_80x24(&view, &world);
     keys(&view, &world, "jK");
-    assert_string_equal(view.message, "select the job that is to end, and K");
+    assert_string_equal(view.message, "select a job, then press K");
     keys(&view, &world, "jjK");
-    assert_string_equal(view.message, "job 7 is of ben; only own jobs end here");
+    assert_string_equal(view.message, "job 7 belongs to ben; you can cancel only your own jobs here");
     assert_int_equal(view.mode, MODE_WATCH);
 }
 
@@ -486,7 +486,7 @@ static void it_is_said_when_nobody_answers(void **state)
     keys(&view, &world, " ");
     assert_shows(&view, &world, "paused\n");
     keys(&view, &world, "?");
-    assert_shows(&view, &world, "any key goes back");
+    assert_shows(&view, &world, "any key returns");
 }
 
 int main(void)

@@ -76,7 +76,7 @@ static void what_can_not_be_put_into_force_is_refused(void **state)
         { "queues: {research: {}, a: {queues: {b: {}}}}", REFUSED_BAD,
           "queue b: is below root, and can't be moved below a" },
         { "queues: {research: {}, b: {}}\npools: {default: {}}", REFUSED_BAD,
-          "pool default: is there anyway, and can't be changed" },
+          "pool default: it always exists and cannot be changed" },
         { "queues: {research: {}, b: {}}\ntimezone: Nowhere/None", REFUSED_BAD,
           "timezone: zone Nowhere/None: there is none in /usr/share/zoneinfo; expected one like "
           "UTC or "

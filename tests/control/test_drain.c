@@ -41,7 +41,7 @@ static void what_is_not_drained_or_down_is_refused(void **state)
     desk_tell(desk,
               (struct event){ .kind = EVENT_NODE, .node = { .name = "a", .state = NODE_DOWN } });
     ASSERT_REFUSED(desk, drain_node(&desk->control, "a", "x", &err), REFUSED_CONFLICT,
-                   "node a is down; it gets no jobs anyway");
+                   "node a is down; no jobs start on it");
 }
 
 static void a_drained_gpu_stays_so_whatever_is_reported_of_it(void **state)
@@ -112,7 +112,7 @@ static void a_machine_is_taken_away_or_stays(void **state)
     desk_tell(desk,
               (struct event){ .kind = EVENT_NODE, .node = { .name = "a", .state = NODE_DOWN } });
     ASSERT_REFUSED(desk, interrupt(&desk->control, "a", &soon, &err), REFUSED_CONFLICT,
-                   "node a is down; it can't be taken away");
+                   "node a is down; it cannot be interrupted");
 }
 
 int main(void)

@@ -104,22 +104,22 @@ static void an_update_says_what_it_may_not_change(void **state)
 
     struct job_change higher = { .has_priority = true, .priority = 3 };
     ASSERT_REFUSED(desk, update(desk, &desk->ana, id, higher, &err), REFUSED_FORBIDDEN,
-                   "job 1: priority 3: only administrators give one above 0");
+                   "job 1: priority 3: only administrators can set one above 0");
     ASSERT_DONE(update(desk, &desk->root, id, higher, &err));
     assert_int_equal(state_job(desk->state, id)->priority, 3);
 
     struct job_change longer = { .max_duration = 2 * USEC_PER_HOUR };
     ASSERT_REFUSED(desk, update(desk, &desk->ana, active, longer, &err), REFUSED_FORBIDDEN,
-                   "job 2: only administrators give more time to one that runs");
+                   "job 2: only administrators can extend a running job");
     ASSERT_DONE(update(desk, &desk->ana, id, longer, &err));
     ASSERT_DONE(update(desk, &desk->root, active, longer, &err));
     assert_int_equal(state_job(desk->state, active)->max_duration, 2 * USEC_PER_HOUR);
 
     struct job_change elsewhere = { .queue = "research" };
     ASSERT_REFUSED(desk, update(desk, &desk->ana, active, elsewhere, &err), REFUSED_CONFLICT,
-                   "job 2: runs already; only priority and max_duration can change");
+                   "job 2: is running; only priority and max_duration can change");
     ASSERT_REFUSED(desk, update(desk, &desk->ana, id, elsewhere, &err), REFUSED_FORBIDDEN,
-                   "job 1: priority 3: only administrators give one above 0");
+                   "job 1: priority 3: only administrators can set one above 0");
     ASSERT_DONE(update(desk, &desk->root, id, elsewhere, &err));
     assert_string_equal(desk->state->queues.items[state_job(desk->state, id)->queue].name,
                         "research");

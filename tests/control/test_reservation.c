@@ -61,7 +61,7 @@ static void what_can_not_be_kept_is_refused(void **state)
         { "r", "{for: {user: ana}, when: 'mon 14:00-16:00', gpus: 3, model: a100}", REFUSED_NEVER,
           "reservation r: 3 gpus of a100, there are only 2" },
         { "r", "{for: {user: ana}, when: '2001-01-01 8:00-9:00', gpus: 1}", REFUSED_BAD,
-          "reservation r: when: '2001-01-01 08:00-09:00' is over, or never comes" },
+          "reservation r: when: '2001-01-01 08:00-09:00' is over or never occurs" },
     };
     (void)state;
     AUTO(desk) struct desk *desk = desk_create();
@@ -111,7 +111,7 @@ static void those_of_the_configuration_stay_with_it(void **state)
     desk_configure(desk, "reservations: {weekly: {for: maintenance, when: 'mon 8:00-9:00', nodes: "
                          "[a]}}");
     ASSERT_REFUSED(desk, reserve_remove(&desk->control, "weekly", &err), REFUSED_CONFLICT,
-                   "reservation weekly: the configuration has it; take it out there");
+                   "reservation weekly: it is part of the configuration; remove it there");
 }
 
 static int check(struct desk *desk, const char *yaml, struct error *err)
@@ -138,7 +138,7 @@ static void a_configuration_keeps_what_people_asked_for(void **state)
                          "reservations: {lunch: {for: maintenance, when: noon, nodes: [a]}}",
                          &err),
                    REFUSED_CONFLICT,
-                   "reservation lunch: ana asked for it; tarn reserve --remove lunch first");
+                   "reservation lunch: ana made it; run tarn reserve --remove lunch first");
 }
 
 static void what_is_over_goes_by_itself(void **state)

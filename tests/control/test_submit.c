@@ -101,7 +101,7 @@ static void what_makes_no_sense_is_refused_with_the_reason(void **state)
         { "{" JOB ", queue: parent}", REFUSED_BAD,
           "queue parent: has queues below it; name one of them" },
         { "{" JOB ", priority: 5}", REFUSED_FORBIDDEN,
-          "priority 5: only administrators give one above 0" },
+          "priority 5: only administrators can set one above 0" },
         { "{" JOB ", depends: [999]}", REFUSED_NOT_FOUND, "depends: job 999: no such job" },
         { "{" JOB ", depends: [{on: 1, when: failed}]}", REFUSED_NEVER,
           "depends: 1 has ended, and will not be 'failed' any more: this could never run" },

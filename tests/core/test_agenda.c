@@ -308,7 +308,7 @@ static void what_makes_no_sense_is_refused(void **unused)
           "reservation r: kind 9 is not known" },
         { { .kind = EVENT_TARIFF,
             .tariff = { .name = "t", .window = "w", .factor_milli = TARIFF_MAX + 1 } },
-          "tariff t: makes no sense" },
+          "tariff t: is invalid" },
         { { .kind = EVENT_CRON_REMOVE, .cron_remove = { .id = 4 } }, "cron 4: there is none" },
         { { .kind = EVENT_CRON, .cron = { .id = 0 } }, "cron 0: its number is taken" },
     };

@@ -109,7 +109,7 @@ static void a_snapshot_with_a_log_out_of_order_is_refused(void **unused)
     state->config_log.items.items[0].number = 3;
     snapshot_save(state, &bytes);
     assert_int_equal(snapshot_load(bytes.bytes, bytes.length, &loaded, &err), -EBADMSG);
-    assert_string_equal(err.text, "snapshot: change 2 makes no sense");
+    assert_string_equal(err.text, "snapshot: change 2 is invalid");
 }
 
 int main(void)

@@ -75,7 +75,7 @@ static void events_that_make_no_sense_are_refused(void **unused)
         { { .kind = EVENT_FORGET, .forget = { .id = 1 } }, "forget: 1 is not over" },
         { { .kind = EVENT_GRANT, .grant = { .job = 1, .attempt = 2 } }, "grant: job 1 is queued" },
         { { .kind = EVENT_GRANT, .grant = { .job = 1, .attempt = 1 } },
-          "grant: job 1: a lease that makes no sense" },
+          "grant: job 1: a lease that is invalid" },
         { { .kind = EVENT_GRANT,
             .grant = { .job = 1,
                        .attempt = 1,
@@ -83,7 +83,7 @@ static void events_that_make_no_sense_are_refused(void **unused)
                                   .members_count = 1,
                                   .slices = &too_much,
                                   .slices_count = 1 } } },
-          "grant: job 1: a lease that makes no sense" },
+          "grant: job 1: a lease that is invalid" },
         { { .kind = EVENT_GRANT,
             .grant = { .job = 1,
                        .attempt = 1,
@@ -172,7 +172,7 @@ static void a_snapshot_that_is_damaged_is_refused(void **unused)
     assert_int_equal(snapshot_load("\x01\x05", 2, &loaded, &err), -EBADMSG);
     assert_string_equal(err.text, "snapshot: cut short");
     assert_int_equal(snapshot_load("\x01\x00", 2, &loaded, &err), -EBADMSG);
-    assert_string_equal(err.text, "snapshot: its time or half-life makes no sense");
+    assert_string_equal(err.text, "snapshot: its time or half-life is invalid");
 }
 
 /* A job that was ended while it still waited for something, and was forgotten. */

@@ -184,7 +184,7 @@ def test_a_restart_tells_nothing_twice(machine, webhook):
     with open(kept, "w") as file:
         file.write("this is no database " * 100)
     machine.daemon.start()
-    assert "what was told before is not known" in machine.daemon.words()
+    assert "the sent alerts cannot be read" in machine.daemon.words()
 
 
 def closed_port():
@@ -209,7 +209,7 @@ def test_a_webhook_that_hangs_or_refuses_delays_neither_the_daemon_nor_the_comma
             slowest = max(slowest, time.monotonic() - start)
             time.sleep(0.05)
         assert slowest < 2
-        wait_until("the deadline is over", lambda: "an alert is not told by=webhook" in machine.daemon.words())
+        wait_until("the deadline is over", lambda: "an alert was not sent by=webhook" in machine.daemon.words())
         start = time.monotonic()
         assert machine.daemon.terminate() == 0
         assert time.monotonic() - start < 8, "the end does not wait for the webhook"

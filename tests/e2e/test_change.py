@@ -380,7 +380,7 @@ def test_the_table_is_bounded_and_says_what_changed(shell, api):
     assert len([line for line in said.splitlines() if " sooner" in line and "root" in line or "s sooner" in line]) == 3
     assert "default" in said and " -> " in said
     said = shell.run("whatif", "--submit", "mine.yaml", "--submit", "script.sh", "--add-nodes", "1:h100:2:spot")
-    assert "mine" in said and "script.sh" in said and "14 jobs: " in said and "spot nodes are taken to stay" in said
+    assert "mine" in said and "script.sh" in said and "14 jobs: " in said and "spot nodes are assumed to stay" in said
     for words in (("whatif",), ("whatif", "--add-nodes"), ("whatif", "word"), ("whatif", "-n", "0", "--set", "order=fifo"),
                   ("whatif", "-n", 3)):
         shell.run(*words, status=2)
@@ -568,7 +568,7 @@ def test_too_many_at_a_time_are_refused(daemon, api):
         wait_until("it has begun", lambda: len(children(daemon)) >= count)
     with pytest.raises(Refused) as caught:
         whatif(api, add_nodes="1:h100:4")
-    assert caught.value.status == 429 and "2 such questions are being worked on" in caught.value.message
+    assert caught.value.status == 429 and "2 studies are running" in caught.value.message
     for pid in children(daemon):
         kill_quietly(pid, signal.SIGKILL)
     for thread, said in asked:
@@ -587,7 +587,7 @@ def test_what_takes_too_long_is_answered_as_far_as_it_came(make_daemon):
     known = [job for job in said["jobs"] if job["now"]["start"]]
     assert 0 < len(known) < 8000 and all(clock(job["now"]["start"]) <= clock(said["horizon"]) + 0.001 for job in known)
     text = Shell(daemon).run("whatif", "--add-nodes", "1:h100:4")
-    assert "it was worked out up to" in text and "NOT WORKED OUT" in text
+    assert "simulated up to" in text and "NOT REACHED" in text
 
 
 # The last days once more

@@ -160,7 +160,7 @@ def test_tasks_of_an_array_that_wait_alike_are_one_row(shell):
     # Rows are what -n counts, and where a page goes on.
     first = shell.run("ls", "-n", 2)
     assert [line.split()[0] for line in first.stdout.splitlines()[1:]] == ["1_0", "1_[1-3]"]
-    assert "tarn ls --after 5 goes on" in first.stderr
+    assert "tarn ls --after 5 continues" in first.stderr
     assert [line.split()[0] for line in shell.out("ls", "--after", 5).splitlines()[1:]] == ["1_4", "1_[5-9]"]
     assert [line.split()[0] for line in shell.out("ls", "-a", "-n", 2).splitlines()[1:]] == ["1_4", "1_[5-9]"]
     # One by one where that is asked for, or a program reads it.
@@ -524,7 +524,7 @@ def test_pipes_that_close_early_are_no_failure_to_speak_of(busy):
     done = subprocess.run(["sh", "-c", "%s run -- sh -c 'yes | head -c 2M; echo done >&2' | head -n 2" % TARN],
                           env=busy.environment, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=60)
-    assert done.stdout == "y\ny\n" and ("goes on" in done.stderr or "ended ok" in done.stderr), done
+    assert done.stdout == "y\ny\n" and ("continues" in done.stderr or "ended ok" in done.stderr), done
     full = subprocess.run(["sh", "-c", "%s ls -a > /dev/full" % TARN], env=busy.environment, stdin=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True, timeout=60)
     assert full.returncode != 0 and full.stderr

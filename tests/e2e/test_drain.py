@@ -36,7 +36,7 @@ def test_a_drained_node_keeps_its_jobs_and_gets_no_more(daemon, api, is_crash):
     api.wait_state(running, "running")
     done = tarn(daemon, "drain", name, "--reason", "disk to be replaced")
     assert done.returncode == 0, done
-    assert done.stdout == "node %s is drained · 1 job goes on there\n" % name
+    assert done.stdout == "node %s is drained · 1 running job continues\n" % name
     late = api.submit(run="true", gpus=1, cpus=0)
     for _ in range(2):
         node = node_of(api)
@@ -61,7 +61,7 @@ def test_a_drained_gpu_keeps_its_jobs_and_gets_no_more(daemon, api):
     running = api.submit(run="sleep 300", gpus=4, cpus=0)
     api.wait_state(running, "running")
     done = tarn(daemon, "drain", "%s/2" % name, "--reason", "fan is loud")
-    assert done.stdout == "gpu %s/2 is drained · 1 job goes on there\n" % name, done
+    assert done.stdout == "gpu %s/2 is drained · 1 running job continues\n" % name, done
     api.post("/v1/jobs/%d/cancel" % running)
     api.wait_end(running)
     late = api.submit(run="sleep 300", gpus=4, cpus=0)

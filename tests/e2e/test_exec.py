@@ -68,7 +68,7 @@ def test_who_may_not_and_what_does_not_run_is_refused(shell):
     number = running(shell, "--", "sleep", "600")
     waiting = int(shell.out("submit", "-q", "--hold", "--", "true"))
     array = int(shell.out("submit", "-q", "--array", "0-1", "--hold", "--", "true"))
-    assert "job %d is held; only a job that runs has an inside" % waiting in shell.refused(1, "exec", waiting, "--", "true")
+    assert "job %d is held; expected a running job" % waiting in shell.refused(1, "exec", waiting, "--", "true")
     assert "is several jobs" in shell.refused(1, "exec", array, "--", "true")
     assert "job 99: no such job" in shell.refused(1, "exec", 99, "--", "true")
     assert "no member of rank 1" in shell.refused(1, "exec", number, "-r", 1, "--", "true")

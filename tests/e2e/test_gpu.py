@@ -188,7 +188,7 @@ def test_leaked_memory_keeps_a_device_from_being_given_out(machine):
     machine.tell(gpu(0, used=30000), gpu(1))
     # Nobody may hold it, and the driver has to say that nobody uses it.
     sick = wait_until("it is drained", lambda: machine.gpu(0)["sick"])
-    assert sick == "memory is in use, and no process has it"
+    assert sick == "memory is in use, but no process holds it"
     machine.tell(gpu(0), gpu(1))
     wait_until("it is well", lambda: machine.gpu(0)["sick"] is None)
 
@@ -327,7 +327,7 @@ def test_a_pool_gives_its_devices_the_mig_mode_that_it_wants_when_nobody_is_on_t
     wait_until("it runs", lambda: machine.api.job(holder)["state"] == "running")
     machine.api.put("/v1/config", {"pools": {"cut": {"devices": [1], "mig": "on"}}})
     shown = machine.api.get("/v1/gpus")["gpus"][1]
-    assert not shown["mig"] and shown["sick"] == "its MIG mode is to be turned on"
+    assert not shown["mig"] and shown["sick"] == "its MIG mode must be turned on first"
     job = machine.api.submit(command=["sh", "-c", "echo $CUDA_VISIBLE_DEVICES; exec sleep 60"], gpus="mig=1g.10gb", cpus=0)
     assert "never" not in machine.api.why(job)["text"]
     machine.api.post("/v1/jobs/%d/cancel" % holder)
@@ -357,7 +357,7 @@ def test_a_mig_mode_that_the_driver_refuses_is_told(machine):
     machine.daemon.start()
     machine.api.put("/v1/config", {"pools": {"cut": {"devices": [0], "mig": "on"}}})
     wait_until("it says so", lambda: "the MIG mode can't be changed device=GPU-0 on=1 reason='mig mode: " in machine.daemon.words())
-    assert machine.api.get("/v1/gpus")["gpus"][0]["sick"] == "its MIG mode is to be turned on"
+    assert machine.api.get("/v1/gpus")["gpus"][0]["sick"] == "its MIG mode must be turned on first"
 
 
 def test_a_mig_instance_that_can_not_be_made_fails_the_job_in_words(machine):
@@ -429,7 +429,7 @@ def test_who_takes_more_memory_than_given_is_warned_then_ended_and_never_the_nei
     wait_until("it is ended", lambda: machine.api.job(jobs[0])["state"] == "ended")
     ended = machine.api.job(jobs[0])
     assert ended["result"] == "out_of_memory"
-    assert (ended["cancelled_by"], ended["cancel_reason"]) == ("gpu memory", "29.3 GiB used, 20 GiB given")
+    assert (ended["cancelled_by"], ended["cancel_reason"]) == ("gpu memory", "29.3 GiB used, 20 GiB allocated")
     assert machine.api.job(jobs[1])["state"] == "running" and machine.api.job(jobs[1])["warned"] is None
 
 
@@ -484,11 +484,11 @@ def test_what_a_job_is_warned_of_is_said_where_it_is_listed(machine):
         return {warning["name"] for warning in machine.api.job(job)["warnings"]}
     wait_until("all is there", lambda: names(idle) >= {"idle"} and names(greedy) == {"memory", "foreign-memory"})
     lines = {line.split()[0]: line for line in listed(machine, "ls").splitlines()[1:]}
-    assert "its gpus do nothing, warned" in lines[str(idle)]
-    assert "more gpu memory than given, warned" in lines[str(greedy)]
-    assert "others' processes have 12 GiB on its gpu" in lines[str(greedy)]
+    assert "its gpus are idle, warned" in lines[str(idle)]
+    assert "more gpu memory than allocated, warned" in lines[str(greedy)]
+    assert "foreign processes hold 12 GiB on its gpu" in lines[str(greedy)]
     shown = listed(machine, "show", str(greedy))
-    assert re.search(r"^  warning     more gpu memory than given, warned$", shown, re.M), shown
+    assert re.search(r"^  warning     more gpu memory than allocated, warned$", shown, re.M), shown
     wait_until("its limit is near", lambda: "limit" in names(idle))
     assert re.search(r"its time limit is in \d", listed(machine, "ls"))
     machine.tell(gpu(index, use=90), gpu(1 - index, use=50, used=10000), "gpu %d process %d memory 10000 use 50" % (1 - index, pid))

@@ -84,7 +84,7 @@ def test_one_that_idles_is_warned_twice_then_saves_its_work_and_waits_again(mach
     assert watched.seen[0][1] >= 3 and stopped >= 11, "not before its time: %r, %r" % (watched.seen, stopped)
     wait_until("it runs once more", lambda: "attempt 2" in machine.api.output(idle))
     assert "saved" in machine.api.output(idle)
-    assert "a job is requeued job=%d reason='idle policy: its GPUs did nothing for " % idle in machine.daemon.words()
+    assert "a job is requeued job=%d reason='idle policy: its GPUs were idle for " % idle in machine.daemon.words()
     assert machine.api.job(other)["attempt"] == 1 and warnings(machine, other) == 0, "who works is left alone"
     assert warnings(machine, idle) <= 1, "a new attempt begins anew"
     machine.daemon.verify()
@@ -100,7 +100,7 @@ def test_one_that_idles_is_cancelled_where_that_is_the_rule_and_is_told_why(mach
     assert [count for count, _ in watched.seen][:2] == [1, 2] and time.monotonic() - watched.start >= 11
     assert ended["result"] == "cancelled"
     assert ended["cancelled_by"] == "idle policy", ended["cancelled_by"]
-    assert re.match(r"its GPUs did nothing for 1[2-9]s$", ended["cancel_reason"]), ended["cancel_reason"]
+    assert re.match(r"its GPUs were idle for 1[2-9]s$", ended["cancel_reason"]), ended["cancel_reason"]
     assert "saved" in machine.api.output(idle)
 
 

@@ -624,7 +624,7 @@ def test_others_may_look_and_not_touch(shared):
                     lambda: api.post("/v1/jobs/%s/%s" % (target, path)))
     refused(403, "forbidden", "belongs to", as_user, NOBODY,
             lambda: api.patch("/v1/jobs/%d" % number, {"priority": 1}))
-    refused(403, "forbidden", "its owner's", as_user, NOBODY, lambda: api.output(number))
+    refused(403, "forbidden", "only its owner", as_user, NOBODY, lambda: api.output(number))
     refused(403, "forbidden", "administrators", as_user, NOBODY, lambda: api.post("/v1/stop"))
     refused(403, "forbidden", "administrators", as_user, NOBODY, lambda: api.put("/v1/config", {}))
     own = as_user(NOBODY, lambda: api.submit(run="sleep 60", cwd="/"))

@@ -290,7 +290,7 @@ def test_explanations_name_nodes(daemon):
     waiting = submit(daemon, "true", gpus="2")
     lines = "\n".join(daemon.api.why(waiting)["lines"])
     assert "2 of 8 (n1/3, n3/3)" in lines and "3 gpus of n1" in lines and "3 gpus of n2" in lines
-    assert "9 of 11 gpus given" in tarn(daemon, "ls").stderr
+    assert "9 of 11 gpus allocated" in tarn(daemon, "ls").stderr
     gang = submit(daemon, "sleep 1000", gpus="1", nodes=2)
     daemon.api.wait_state(gang, "running")
     assert "2 gpus of 2 nodes" in "\n".join(daemon.api.why(waiting)["lines"])

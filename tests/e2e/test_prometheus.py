@@ -134,7 +134,7 @@ def test_each_fault_gives_its_alert_the_drain_the_history_and_is_over(machine, p
     # The drain: of those that can't be used, and of no other.
     sick = {i: machine.gpu(i)["sick"] for i in range(6)}
     assert sick[0] == "XID 79: fell off the bus; reboot needed" and sick[3] == "the driver does not answer"
-    assert sick[4] == "memory is in use, and no process has it"
+    assert sick[4] == "memory is in use, but no process holds it"
     assert sick[1] is sick[2] is sick[5] is None, "people are told of these, no more"
     assert [fault["name"] for fault in machine.gpu(1)["faults"]] == ["ecc-storm"]
     for index in [1, 2, 5]:

@@ -65,7 +65,7 @@ def test_what_is_silenced_is_listed_not_told_and_stays_so_over_a_crash(machine, 
     assert silent["silence"]["by"] == getpass.getuser()
     assert not alerts(machine)[("recovery-action", "GPU-1")]["silenced"]
     done = tarn(machine)
-    assert "silent until " in done.stdout and "the driver asks for a reset or a reboot" in done.stdout
+    assert "silenced until " in done.stdout and "the driver asks for a reset or a reboot" in done.stdout
     assert "recovery-action of GPU-0 (%s: we know, ana has it)" % getpass.getuser() in done.stderr
     machine.daemon.kill()
     machine.daemon.start()
@@ -109,7 +109,7 @@ def test_the_owner_of_a_job_is_told_what_the_administrator_is_not(machine, hook,
     machine.tell(gpu(0, recovery_action=1), gpu(1))
     wait_until("the administrator is told", lambda: hook.got)
     sentence, body = wait_until("the owner is told", lambda: told(owners))[0]
-    assert sentence == "tarn: job %d: it runs on a sick GPU: the driver asks for a reset or a reboot" % job
+    assert sentence == "tarn: job %d: it runs on a faulty GPU: the driver asks for a reset or a reboot" % job
     assert (body["fault"], body["job"], body["user"], body["severity"]) == ("job-device", job, user, "critical")
     to, lines = wait_until("mail came", lambda: box.mails and box.mails[0])
     box.door.close()

@@ -124,7 +124,7 @@ def test_a_job_is_ended_only_after_a_yes(screen):
     top.send("K")
     top.expect(r"^end job %d \(mine\)\? \[y/N\]" % other)
     top.send("n")
-    top.expect(r"^job %d goes on" % other)
+    top.expect(r"^job %d continues" % other)
     assert screen.daemon.api.job(other)["state"] == "running"
     top.send("x")
     top.expect(r"^end job %d" % other)
@@ -152,7 +152,7 @@ def test_sort_filter_and_help(screen):
     top.send(ESCAPE)
     top.expect(r"%d pear" % second)
     top.send("?")
-    top.expect("any key goes back")
+    top.expect("any key returns")
     top.send("?")
     top.expect(r"%d pear" % second)
 
@@ -232,7 +232,7 @@ def test_a_daemon_that_hangs_stops_no_key(screen):
     try:
         top.expect(r"no answer since \d+ s")
         top.send("?")
-        top.expect("any key goes back")
+        top.expect("any key returns")
         top.send("qq")
         assert top.end() == 0 and top.is_restored()
     finally:
@@ -259,7 +259,7 @@ def test_pool_and_user_leave_the_others_out(screen):
     assert "seen" not in screen.out("--user", "nobody-like-that")
 
 
-@pytest.mark.parametrize("name,words", [("dumb", "it can't be drawn on"), ("no-such-terminal", "nothing is known of it")])
+@pytest.mark.parametrize("name,words", [("dumb", "it cannot position the cursor"), ("no-such-terminal", "it is not in the terminfo database")])
 def test_a_terminal_that_can_not_be_drawn_on_is_told(screen, name, words):
     top = screen.top(TERM=name)
     assert top.end() == 1
@@ -268,7 +268,7 @@ def test_a_terminal_that_can_not_be_drawn_on_is_told(screen, name, words):
 
 
 def test_wrong_use_is_told(screen):
-    assert "expected no word" in screen.out("gpu", status=2)
+    assert "unexpected argument" in screen.out("gpu", status=2)
     for text in ["x", "0", "-1", "nan", "1h", "99999"]:
         assert "--interval" in screen.out("--interval", text, status=2)
     screen.daemon.kill()

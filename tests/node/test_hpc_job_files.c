@@ -201,9 +201,10 @@ static void a_folder_in_others_hands_is_refused(void **state)
     assert_int_equal(chmod(place->folder, 0777), 0);
     assert_int_equal(
         hpc_job_files_create(&place->loop, &port, "a", place->folder, &place->files, &err), -EPERM);
-    snprintf(expected, sizeof(expected),
-             "hpc-job-dir %s: everybody may write there; expected one that others only read",
-             place->folder);
+    snprintf(
+        expected, sizeof(expected),
+        "hpc-job-dir %s: every user can write there; expected one that only its owner can write",
+        place->folder);
     assert_string_equal(err.text, expected);
     assert_int_equal(chmod(place->folder, 0700), 0);
     if (geteuid() != 0)
@@ -212,8 +213,8 @@ static void a_folder_in_others_hands_is_refused(void **state)
     assert_int_equal(
         hpc_job_files_create(&place->loop, &port, "a", place->folder, &place->files, &err), -EPERM);
     snprintf(expected, sizeof(expected),
-             "hpc-job-dir %s: it is the user's with number 65534; expected a folder of root or of "
-             "our own",
+             "hpc-job-dir %s: it belongs to user 65534; expected a folder of root or of the "
+             "daemon's user",
              place->folder);
     assert_string_equal(err.text, expected);
 }

@@ -1062,8 +1062,7 @@ static void say_scale(struct run *run)
             &run->out, "       scale +%" PRIu32 " %s%s for %" PRIu32 " jobs, %s an hour, %s\n",
             wish->count, wish->is_spot ? "spot " : "", state->node_types.items[wish->type].name,
             wish->jobs, units_format_milli(price, wish->price_micro / 1000),
-            wish->saved == USEC_NEVER ? "no end in sight"
-                                      : units_format_duration(saved, wish->saved));
+            wish->saved == USEC_NEVER ? "open-ended" : units_format_duration(saved, wish->saved));
     }
     for (size_t i = 0; i < plan.may_go.count; i++)
         text_printf(&run->out, "       scale %s may go\n",

@@ -88,10 +88,10 @@ static void a_snapshot_is_compared_with_what_the_records_give(void **state)
 
         assert_int_equal(verify(dir, words, sizeof(words)), cases[i].status);
         AUTO_FREE char *expected =
-            cases[i].status == 0
-                ? mem_string("")
-                : mem_printf("tarn: snapshot of record %" PRIu64 ": not what the records give\n",
-                             sequence - cases[i].too_early);
+            cases[i].status == 0 ? mem_string("")
+                                 : mem_printf("tarn: snapshot of record %" PRIu64
+                                              ": differs from the state that the records give\n",
+                                              sequence - cases[i].too_early);
         assert_string_equal(words, expected);
         scratch_destroy(dir);
     }

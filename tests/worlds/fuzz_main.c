@@ -21,7 +21,7 @@ static const char usage[] =
     "  --json           print the result as JSON\n"
     "  --replay WORLD   run a world that was printed or saved\n"
     "  --trace          with --replay: print every event and decision\n"
-    "  -h, --help       this\n"
+    "  -h, --help       print this text\n"
     "\n"
     "The exit status is 0 when all invariants hold, 1 when one does not or a file cannot be read "
     "or\n"

@@ -99,9 +99,10 @@ json_t *view_rescued(const struct api *api, const struct job *job)
     if (run->rescued == 0)
         return json_null();
     bool is_leaving = job->state == JOB_STOPPING && run->stop_cause == STOP_RESCUE;
-    AUTO_FREE char *text = mem_printf("%s gpu %s, which is sick (%s); that attempt is not charged",
-                                      is_leaving ? "leaves" : "left", run->rescued_from,
-                                      run->rescued_reason ? run->rescued_reason : "");
+    AUTO_FREE char *text =
+        mem_printf("%s gpu %s, which is faulty (%s); that attempt is not charged",
+                   is_leaving ? "leaves" : "left", run->rescued_from,
+                   run->rescued_reason ? run->rescued_reason : "");
     return json_pack("{s:s, s:s?, s:s, s:o, s:i, s:s}", "from", run->rescued_from, "reason",
                      run->rescued_reason, "harm",
                      harms[run->rescued_harm < HARMS ? run->rescued_harm : 0], "at",

@@ -83,7 +83,7 @@ static void say_range(const struct api *api, usec_t low, usec_t median, usec_t h
         say_wait(text, from_now(api, low));
     text_add(text, " and ");
     if (high == USEC_NEVER) {
-        text_add(text, "no known time: too few jobs like those in front of it have ended)");
+        text_add(text, "an unknown time: too few jobs like those in front of it have ended)");
         return;
     }
     say_wait(text, from_now(api, high));
@@ -101,7 +101,7 @@ void say_end(const struct api *api, const struct end_estimate *end, struct text 
 {
     if (end->median == USEC_NEVER)
         text_add(text,
-                 "at no known time: too few jobs like it have ended, or it has no time limit");
+                 "at an unknown time: too few similar jobs have ended, or it has no time limit");
     else
         say_range(api, end->low, end->median, end->high, text);
 }

@@ -45,12 +45,12 @@ static void add_devices(const struct state *state, const struct job *job, json_t
         foreign = device->foreign_mib > foreign ? device->foreign_mib : foreign;
     }
     if (sick) {
-        text_printf(&text, "gpu %" PRIu32 " is sick: %s", sick->index, sick->sick);
+        text_printf(&text, "gpu %" PRIu32 " is faulty: %s", sick->index, sick->sick);
         add(list, "device", text_string(&text));
         text_clear(&text);
     }
     if (foreign > 0) {
-        text_add(&text, "others' processes have ");
+        text_add(&text, "foreign processes hold ");
         say_mib(&text, foreign);
         text_add(&text, " on its gpu");
         add(list, "foreign-memory", text_string(&text));
@@ -64,9 +64,9 @@ json_t *view_warnings(const struct api *api, const struct job *job)
     if (!job_is_active(job) || !job->run->lease)
         return list;
     if (job->run->idle_warnings > 0)
-        add_counted(list, "idle", "its gpus do nothing", job->run->idle_warnings);
+        add_counted(list, "idle", "its gpus are idle", job->run->idle_warnings);
     if (job->run->memory_warnings > 0)
-        add_counted(list, "memory", "more gpu memory than given", job->run->memory_warnings);
+        add_counted(list, "memory", "more gpu memory than allocated", job->run->memory_warnings);
     add_limit(job, api_now(api), list);
     add_devices(api_state(api), job, list);
     return list;

@@ -78,10 +78,10 @@ static void say_lent(const struct state *state, const struct why *why, struct te
     say_amount(state, text, why->resource, why->wanted);
     text_add(text, " wanted, ");
     say_amount(state, text, why->resource, why->free);
-    text_add(text, " free for others: ");
-    say_amount(state, text, why->resource, why->most);
-    text_printf(text, " of its guarantee queue %s does not lend",
+    text_printf(text, " free for others: queue %s does not lend ",
                 state->queues.items[why->queue].name);
+    say_amount(state, text, why->resource, why->most);
+    text_add(text, " of its guarantee");
 }
 
 /* "would break a whole h100 machine that is kept for queue research" */
@@ -103,7 +103,7 @@ static void say_pool(const struct state *state, const struct why *why, struct te
         text_printf(text, "pool %s is at its max of %s gpus", pool->name,
                     units_format_milli(most, why->most));
     else
-        text_printf(text, "what is free is kept for pool %s", pool->name);
+        text_printf(text, "the free gpus are kept for pool %s", pool->name);
 }
 
 static void say_spot(const struct why *why, struct text *text)
@@ -230,7 +230,7 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
         break;
     case WHY_TURN:
         text_printf(text,
-                    "what queue %s may still have is kept for job %" PRIu64
+                    "the rest of the limit of queue %s is kept for job %" PRIu64
                     ", which is first in line",
                     state->queues.items[why->queue].name, why->job);
         break;

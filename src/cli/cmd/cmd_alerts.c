@@ -27,11 +27,12 @@ static void add_fate(const json_t *alert, struct text *text)
     char until[CLOCK_SIZE];
 
     if (json_is_object(silence))
-        text_printf(text, "silent until %s · ", clock_format(until, field_time(silence, "until")));
+        text_printf(text, "silenced until %s · ",
+                    clock_format(until, field_time(silence, "until")));
     else if (field_is_true(alert, "silenced"))
-        text_add(text, "silent by the configuration · ");
+        text_add(text, "silenced by the configuration · ");
     else if (field_is_true(alert, "over"))
-        text_add(text, "about to be over · ");
+        text_add(text, "ending · ");
 }
 
 static void cell_severity(struct table *table, const json_t *alert, const char *key)
@@ -73,7 +74,7 @@ static void print_silences(const json_t *silences)
         AUTO_RELEASE(text) struct text line = { 0 };
         const char *subject = field_text(silence, "subject"), *name = field_text(silence, "name");
         char until[CLOCK_SIZE];
-        text_printf(&line, "silent until %s: %s%s%s",
+        text_printf(&line, "silenced until %s: %s%s%s",
                     clock_format(until, field_time(silence, "until")),
                     strcmp(name, "*") == 0 ? "all" : name, strcmp(subject, "*") == 0 ? "" : " of ",
                     strcmp(subject, "*") == 0 ? "" : subject);
@@ -132,7 +133,7 @@ static int silence(const struct options *options, const char *name)
     if (options->is_json)
         reply_print(reply);
     else
-        talk("silent until %s · tarn alerts unsilence ends it",
+        talk("silenced until %s · tarn alerts unsilence ends it",
              clock_format(until, field_time(json_object_get(reply, "silence"), "until")));
     return 0;
 }
@@ -171,7 +172,7 @@ static int change(const struct options *options)
     if (strcmp(verb, "unsilence") == 0)
         return unsilence(options, name);
     if (!options->values[FOR])
-        return usage_wrong("alerts", "silence: for how long? expected --for 2h");
+        return usage_wrong("alerts", "silence: expected a duration, like --for 2h");
     return silence(options, is_all ? "*" : name);
 }
 

@@ -31,7 +31,7 @@ static int tell_daemon(struct session *session, bool is_json, struct error *err)
     if (code == 0 && is_json)
         reply_print(daemon);
     else if (code == 0)
-        say("the daemon runs · pid %" PRId64 " · gpus: %s · state in %s",
+        say("the daemon is running · pid %" PRId64 " · gpus: %s · state in %s",
             field_number(daemon, "pid"), field_text(daemon, "devices"),
             field_text(daemon, "state_dir"));
     return code;
@@ -62,7 +62,8 @@ static int wait_until_gone(const struct session *session, struct error *err)
             return 0;
         nanosleep(&pause, NULL);
     }
-    return error_set(err, -ETIMEDOUT, "the daemon is still there after %d seconds", DOWN_TIMEOUT_S);
+    return error_set(err, -ETIMEDOUT, "the daemon is still running after %d seconds",
+                     DOWN_TIMEOUT_S);
 }
 
 int run_down(const struct options *options)
@@ -84,6 +85,6 @@ int run_down(const struct options *options)
     if (code < 0)
         return complain(&err);
     say(kills ? "stopped, with all its jobs"
-              : "stopped; jobs that run go on; tarn up finds them again");
+              : "stopped; running jobs continue; tarn up finds them again");
     return 0;
 }

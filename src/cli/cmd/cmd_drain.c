@@ -60,10 +60,10 @@ static void print(const json_t *reply)
     if (!is_drained)
         printf("is no longer drained\n");
     else if (jobs == 0)
-        printf("is drained · nothing runs there\n");
+        printf("is drained · no job runs there\n");
     else
-        printf("is drained · %lld job%s go%s on there\n", (long long)jobs, jobs == 1 ? "" : "s",
-               jobs == 1 ? "es" : "");
+        printf("is drained · %lld running job%s continue%s\n", (long long)jobs,
+               jobs == 1 ? "" : "s", jobs == 1 ? "s" : "");
 }
 
 static int drain(const struct options *options, const char *reason)
@@ -121,9 +121,9 @@ int run_interrupt(const struct options *options)
     if (reply_is_shown(reply, node, options))
         return 0;
     if (field_time(reply, "going_at") > 0)
-        printf("node %s goes at %s · nothing new is placed there\n", node,
+        printf("node %s is taken away at %s · no new jobs start there\n", node,
                clock_format(clock, field_time(reply, "going_at")));
     else
-        printf("node %s stays\n", node);
+        printf("node %s is no longer taken away\n", node);
     return 0;
 }

@@ -106,10 +106,11 @@ static int attach_to(const char *id, struct session *session, int signal_fd, int
         .tail = LINES_BEFORE,
     };
     if (plan.input == ENGINE_ATTACH_TERMINAL && !isatty(STDIN_FILENO))
-        return error_set(err, -ENOTTY,
-                         "job %s has a terminal, but standard input is none; tarn logs -f %s "
-                         "follows its output",
-                         id, id);
+        return error_set(
+            err, -ENOTTY,
+            "job %s has a terminal, but standard input is not a terminal; tarn logs -f %s "
+            "follows its output",
+            id, id);
     return follow_job(&plan, ret_status, err);
 }
 

@@ -146,12 +146,12 @@ static void print_footer(const json_t *gpus)
     }
     AUTO_RELEASE(text) struct text words = { 0 };
     size_t count = json_array_size(gpus);
-    text_printf(&words, "%zu gpu%s · %s given", count, count == 1 ? "" : "s",
+    text_printf(&words, "%zu gpu%s · %s allocated", count, count == 1 ? "" : "s",
                 units_format_milli(given, milli));
     if (read > 0)
         text_printf(&words, ", %zu busy", busy);
     if (synthetic[0])
-        text_printf(&words, " · %s: no real device is behind them", synthetic);
+        text_printf(&words, " · %s: no real devices", synthetic);
     talk("%s", text_string(&words));
 }
 
@@ -159,7 +159,7 @@ static const struct list_column gpu_columns[] = {
     { "GPU", TABLE_RIGHT, 0, cell_number, "index" },
     { "MODEL", TABLE_LEFT, 8, cell_model, "model" },
     { "MODE", TABLE_LEFT, 0, cell_mode, "mig" },
-    { "GIVEN", TABLE_RIGHT, 0, cell_given, "given" },
+    { "ALLOC", TABLE_RIGHT, 0, cell_given, "given" },
     { "USE", TABLE_RIGHT, 0, cell_use, "gpu_use" },
     { "MEMORY", TABLE_LEFT, 0, cell_memory, "memory" },
     { "TEMP", TABLE_RIGHT, 0, cell_temperature, "temperature" },
@@ -201,8 +201,7 @@ static void print_topology(const json_t *gpus)
          "one "
          "NUMA node · SYS beyond · ? not known");
     if (json_array_size(gpus) > count)
-        talk("of %zu gpus only %zu are shown beside each other; --json has all",
-             json_array_size(gpus), count);
+        talk("only %zu of %zu gpus are shown; --json has all", count, json_array_size(gpus));
 }
 
 static int show_topology(struct session *session, const struct options *options, struct error *err)
@@ -260,7 +259,7 @@ static int record(struct session *session, const char *path, const json_t *gpus,
     AUTO_FREE char *bytes = json_dumps(document, JSON_INDENT(1));
     code = file_replace(path, bytes, strlen(bytes), err);
     if (code == 0)
-        talk("saved · tarn up --devices recorded:%s hands out the same machine", path);
+        talk("saved · tarn up --devices recorded:%s simulates the same machine", path);
     return code;
 }
 
@@ -272,7 +271,7 @@ static int clear(struct session *session, const char *gpu, struct error *err)
         return error_set(err, -EINVAL, "gpu '%s': expected a number, NODE/NUMBER or a UUID", gpu);
     int code = session_send(session, "POST", path, NULL, NULL, err);
     if (code == 0)
-        talk("gpu %s is given out again", gpu);
+        talk("gpu %s can be allocated again", gpu);
     return code;
 }
 

@@ -103,14 +103,14 @@ static void print_footer(const json_t *reply, const struct options *options)
     char given[UNITS_TEXT_SIZE], total[UNITS_TEXT_SIZE];
     int64_t count = count_jobs(jobs);
 
-    talk("%" PRId64 " job%s · %s of %s gpus given%s · tarn why ID explains", count,
+    talk("%" PRId64 " job%s · %s of %s gpus allocated%s · tarn why ID explains", count,
          count == 1 ? "" : "s", units_format_milli(given, field_milli(gpus, "given")),
          units_format_milli(total, field_milli(gpus, "total")),
-         any_is_synthetic(jobs) ? " · synthetic: no real device is behind them" : "");
+         any_is_synthetic(jobs) ? " · synthetic: no real devices" : "");
     if (field_is_true(reply, "older"))
-        talk("there are older ones: tarn ls -a -n N shows more");
+        talk("older jobs exist: tarn ls -a -n N shows more");
     if (!field_is_null(reply, "next"))
-        talk("there are more: tarn ls%s --after %" PRId64 " goes on, -n N shows more at once",
+        talk("more jobs exist: tarn ls%s --after %" PRId64 " continues, -n N shows more at once",
              options->values[ALL] ? " -a" : "", field_number(reply, "next"));
 }
 
@@ -129,7 +129,7 @@ int run_ls(const struct options *options)
     struct error err;
 
     if (options->word_count > 0)
-        return usage_wrong("ls", "'%s': expected no word; tarn show ID shows one job",
+        return usage_wrong("ls", "'%s': unexpected argument; tarn show ID shows one job",
                            options->words[0]);
     if (build_path(options, &path, &err) < 0)
         return usage_wrong("ls", "%s", err.text);
@@ -269,7 +269,7 @@ int run_pools(const struct options *options)
         { "TYPE", TABLE_LEFT, 0, cell_text, "type" },
         { "QUEUE", TABLE_LEFT, 0, cell_or_any, "queue" },
         { "MODEL", TABLE_LEFT, 0, cell_or_any, "model" },
-        { "GIVEN", TABLE_LEFT, 0, cell_given, "given" },
+        { "ALLOC", TABLE_LEFT, 0, cell_given, "given" },
         { "MIN", TABLE_RIGHT, 0, cell_milli, "min" },
         { "MAX", TABLE_RIGHT, 0, cell_milli, "max" },
         { "DEVICES", TABLE_LEFT, 8, cell_devices, "devices" },
@@ -303,7 +303,7 @@ int run_queues(const struct options *options)
         { "QUEUE", TABLE_LEFT, 10, cell_indented, "name" },
         { "GUARANTEE", TABLE_RIGHT, 0, cell_milli, "guarantee" },
         { "LIMIT", TABLE_RIGHT, 0, cell_milli, "limit" },
-        { "GIVEN", TABLE_RIGHT, 0, cell_milli, "given" },
+        { "ALLOC", TABLE_RIGHT, 0, cell_milli, "given" },
         { "RUNNING", TABLE_RIGHT, 0, cell_number, "running" },
         { "QUEUED", TABLE_RIGHT, 0, cell_number, "queued" },
         { "FAIR", TABLE_RIGHT, 0, cell_milli, "fair" },
@@ -332,7 +332,7 @@ static void add_wanted(struct table *table, const json_t *wish)
     table_add_number(table, field_number(wish, "jobs"));
     table_add_format(table, "%.2f", json_number_value(json_object_get(wish, "price")));
     table_add_text(table, field_is_null(wish, "saved_seconds")
-                              ? "no end in sight"
+                              ? "open-ended"
                               : field_duration(wish, "saved_seconds", saved));
 }
 
@@ -353,8 +353,8 @@ static void add_going(struct table *table, const json_t *node)
 static void print_scale(const json_t *reply)
 {
     static const struct table_column columns[] = {
-        { "TYPE", TABLE_LEFT, 0 },  { "AS", TABLE_LEFT, 0 },       { "NODES", TABLE_RIGHT, 0 },
-        { "JOBS", TABLE_RIGHT, 0 }, { "AN HOUR", TABLE_RIGHT, 0 }, { "WAIT SAVED", TABLE_LEFT, 8 },
+        { "TYPE", TABLE_LEFT, 0 },  { "AS", TABLE_LEFT, 0 },        { "NODES", TABLE_RIGHT, 0 },
+        { "JOBS", TABLE_RIGHT, 0 }, { "PER HOUR", TABLE_RIGHT, 0 }, { "WAIT SAVED", TABLE_LEFT, 8 },
     };
     const json_t *wanted = json_object_get(reply, "wanted");
     const json_t *may_go = json_object_get(reply, "may_go"), *item;

@@ -249,6 +249,6 @@ int run_cron(const struct options *options)
     if (options->values[CRON_REMOVE])
         return usage_wrong("cron", "expected the number of a repeating job");
     if (options->word_count > 0)
-        return usage_wrong("cron", "'%s': expected no word", options->words[0]);
+        return usage_wrong("cron", "'%s': unexpected argument", options->words[0]);
     return list_ask(&view, options);
 }

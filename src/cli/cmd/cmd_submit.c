@@ -164,9 +164,9 @@ static enum engine_attach input_of(const json_t *document)
 {
     const char *word = field_text(document, "attach");
 
-    return strcmp(word, "stdin") == 0        ? ENGINE_ATTACH_STDIN
-           : string_starts(word, "terminal") ? ENGINE_ATTACH_TERMINAL
-                                             : ENGINE_ATTACH_NONE;
+    return strcmp(word, "stdin") == 0      ? ENGINE_ATTACH_STDIN
+           : strcmp(word, "terminal") == 0 ? ENGINE_ATTACH_TERMINAL
+                                           : ENGINE_ATTACH_NONE;
 }
 
 static int post_and_follow(struct sending *sending, bool cancels, int signal_fd, int *ret_status,

@@ -335,13 +335,13 @@ int run_whatif(const struct options *options)
     size_t count = 0;
 
     if (options->word_count > 0)
-        return usage_wrong("whatif", "'%s': expected options that say what is otherwise",
+        return usage_wrong("whatif", "'%s': expected options that describe a change",
                            options->words[0]);
     int status = read_count(options, &count);
     if (status != 0)
         return status;
     if (options->given_count == (options->values[COUNT] ? 1U : 0U))
-        return usage_wrong("whatif", "expected what is otherwise, like --add-nodes 2:h100:8");
+        return usage_wrong("whatif", "expected a change, like --add-nodes 2:h100:8");
     if (make_body(options, body, &err) < 0)
         return complain(&err);
     if (count > 0)

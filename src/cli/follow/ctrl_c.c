@@ -77,7 +77,7 @@ enum interrupt_answer interrupt_ask(int fd, const char *what, int *ret_signal)
         return INTERRUPT_GO_ON;
     if (*ret_signal != SIGINT || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return INTERRUPT_LEAVE;
-    fprintf(stderr, "\ncancel %s, or leave it running? [c/l/Enter=go on] ", what);
+    fprintf(stderr, "\ncancel %s, or leave it running? [c/l/Enter=keep following] ", what);
     fflush(stderr);
     return read_answer(fd);
 }

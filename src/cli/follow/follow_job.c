@@ -58,9 +58,9 @@ int watch_mend(struct watch *watch, struct error *err)
     if (watch->away_since == 0) {
         watch->away_since = time(NULL);
     } else if (time(NULL) - watch->away_since > WATCH_AWAY_S) {
-        return error_set(err, -ENODATA,
-                         "the daemon has gone; tarn up starts it, tarn logs -f %s goes on",
-                         watch->id);
+        return error_set(
+            err, -ENODATA,
+            "no connection to the daemon; tarn up starts it, tarn logs -f %s continues", watch->id);
     }
     client_stream_close(&watch->events);
     int code = client_wait(watch->session->client, WATCH_PAUSE_MS, err);
@@ -104,10 +104,10 @@ int follow_interrupted(const struct follow_plan *plan, const char *what, int *re
     case INTERRUPT_GO_ON:
         return 0;
     case INTERRUPT_LEAVE:
-        say(string_starts(what, "job ")
-                ? "%s goes on; tarn logs -f %" PRId64 " follows it, tarn cancel %" PRId64 " ends it"
-                : "%s goes on; tarn show %" PRId64 " tells how it is, tarn cancel %" PRId64
-                  " ends it",
+        say(string_starts(what, "job ") ? "%s continues; tarn logs -f %" PRId64
+                                          " follows it, tarn cancel %" PRId64 " ends it"
+                                        : "%s continues; tarn show %" PRId64
+                                          " shows it, tarn cancel %" PRId64 " ends it",
             what, id, id);
         *ret_status = INTERRUPT_STATUS + signal;
         return 1;
@@ -354,7 +354,7 @@ static int use_terminal(struct following *following, struct visit *visit, int *r
                                           : 1;
     if (end == VISIT_OVER)
         say("job %s: %.*s", following->id, (int)sizeof(visit->answer.text), visit->answer.text);
-    talk("%sjob %s goes on; tarn attach %s returns to it, tarn cancel %s ends it",
+    talk("%sjob %s continues; tarn attach %s returns to it, tarn cancel %s ends it",
          end == VISIT_DETACHED ? "\n" : "", following->id, following->id, following->id);
     return 1;
 }
@@ -455,8 +455,8 @@ static int follow_on(struct following *following, int *ret_status, struct error 
             return 1;
         copy_output(following);
         if (following->is_deaf && !(following->job && job_is_ended(following->job))) {
-            talk("job %s goes on; tarn logs -f %s, tarn cancel %s\n", following->id, following->id,
-                 following->id);
+            talk("job %s continues; tarn logs -f %s, tarn cancel %s\n", following->id,
+                 following->id, following->id);
             *ret_status = STATUS_BROKEN_PIPE;
             return 1;
         }

@@ -122,7 +122,7 @@ static void add_sums(const struct top_world *world, struct text *text)
                 count == 1 ? "" : "s");
     if (synthetic > 0 && synthetic < count)
         text_printf(text, " (%zu synthetic)", synthetic);
-    text_printf(text, " · %s given", units_format_milli(given, milli));
+    text_printf(text, " · %s allocated", units_format_milli(given, milli));
     if (read > 0)
         text_printf(text, " · %zu busy", busy);
     if (powered > 0)
@@ -186,17 +186,17 @@ static void draw_help(struct frame *frame, size_t lines)
         "",
         "  q             quit",
         "  up down j k   select a GPU or a job; tab: the next list",
-        "  left right    on the map: the GPU beside it",
-        "  enter         all of the GPU that is selected, or not",
+        "  left right    on the map: select the next GPU",
+        "  enter         show or hide the details of the selected GPU",
         "  g             GPUs as a list or as a map of machines",
-        "  s             sort what is selected by its next column",
-        "  /             show only what has these words in it; esc: all again",
-        "  K or x        end the job that is selected, if it is one's own; asks first",
-        "  space         stop and go on",
+        "  s             sort the selected list by its next column",
+        "  /             filter by words; esc clears the filter",
+        "  K or x        cancel the selected job (your own); asks first",
+        "  space         pause and resume",
         "",
-        "  -             not known: it is not measured, or the device does not report it",
+        "  -             not known: not measured, or not reported by the device",
         "",
-        "any key goes back",
+        "any key returns",
     };
 
     for (size_t i = 0; i < lines; i++) {

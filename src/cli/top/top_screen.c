@@ -36,10 +36,11 @@ static int look_at_terminal(struct error *err)
         del_curterm(cur_term);
     if (can_draw)
         return 0;
-    return error_set(err, -ENOTTY,
-                     "terminal '%s': %s; tarn top --once prints one picture, tarn gpus and tarn ls "
-                     "list",
-                     name, is_known ? "it can't be drawn on" : "nothing is known of it");
+    return error_set(
+        err, -ENOTTY,
+        "terminal '%s': %s; tarn top --once prints one frame, tarn gpus and tarn ls "
+        "list",
+        name, is_known ? "it cannot position the cursor" : "it is not in the terminfo database");
 }
 
 static void prepare_colours(void)
@@ -64,7 +65,7 @@ int top_screen_open(bool has_colours, struct error *err)
     screen = newterm(NULL, stdout, stdin);
     if (!screen)
         return error_set(err, -ENOTTY,
-                         "the terminal can't be drawn on; tarn top --once prints one picture");
+                         "the terminal cannot be used; tarn top --once prints one frame");
     cbreak();
     noecho();
     nonl();

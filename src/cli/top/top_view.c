@@ -188,11 +188,12 @@ static void ask_to_cancel(struct top_view *view, const struct top_world *world)
     const json_t *job = job_meant(view, world);
 
     if (!job) {
-        snprintf(view->message, sizeof(view->message), "select the job that is to end, and K");
+        snprintf(view->message, sizeof(view->message), "select a job, then press K");
         return;
     }
     if (strcmp(field_text(job, "user"), view->user) != 0) {
-        snprintf(view->message, sizeof(view->message), "job %s is of %s; only own jobs end here",
+        snprintf(view->message, sizeof(view->message),
+                 "job %s belongs to %s; you can cancel only your own jobs here",
                  field_text(job, "label"), field_text(job, "user"));
         return;
     }
@@ -207,7 +208,7 @@ static enum top_action key_in_confirm(struct top_view *view, int key)
     view->mode = MODE_WATCH;
     if (key == 'y' || key == 'Y')
         return ACTION_CANCEL;
-    snprintf(view->message, sizeof(view->message), "job %s goes on", view->target);
+    snprintf(view->message, sizeof(view->message), "job %s continues", view->target);
     return ACTION_NONE;
 }
 
@@ -245,7 +246,8 @@ static enum top_action key_in_filter(struct top_view *view, int key)
 static enum top_action sort(struct top_view *view, const struct top_world *world)
 {
     if (view->list == TOP_GPUS && view_is_map(view, world)) {
-        snprintf(view->message, sizeof(view->message), "a map has its own order; g for the list");
+        snprintf(view->message, sizeof(view->message),
+                 "the map cannot be sorted; g shows the list");
         return ACTION_NONE;
     }
     if (view->list == TOP_GPUS) {

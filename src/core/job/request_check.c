@@ -70,7 +70,7 @@ int roles_check(const struct request *request, struct error *err)
         return error_set(err, -EINVAL, "labels: more than %d", REQUEST_LABELS_MAX);
     if (request->where_count > WHERE_TERMS_MAX ||
         !where_is_valid(request->where, request->where_count))
-        return error_set(err, -EINVAL, "where: conditions that make no sense");
+        return error_set(err, -EINVAL, "where: invalid conditions");
     for (uint32_t i = 0; i < request->roles_count; i++) {
         int code = check_role(request, i, err);
         if (code < 0)

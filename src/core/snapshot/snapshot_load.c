@@ -25,7 +25,7 @@ static int load_world(struct state *state, const struct state *saved, struct err
 {
     if (saved->now < 0 || saved->settings.half_life <= 0 ||
         saved->settings.half_life > QUEUE_HALF_LIFE_MAX)
-        return error_set(err, -EBADMSG, "snapshot: its time or half-life makes no sense");
+        return error_set(err, -EBADMSG, "snapshot: its time or half-life is invalid");
 
     state->now = saved->now;
     state->next_id = saved->next_id;
@@ -65,7 +65,7 @@ static int load_node(struct state *state, const struct node *saved, struct error
 {
     if (!is_amount(saved->cpu_milli) || !is_amount(saved->memory_mib) ||
         saved->reported.price_micro < 0 || saved->going_at < 0)
-        return error_set(err, -EBADMSG, "snapshot: machine %s makes no sense", saved->name);
+        return error_set(err, -EBADMSG, "snapshot: machine %s is invalid", saved->name);
 
     struct node node = *saved;
 
@@ -101,7 +101,7 @@ static int load_pool(struct state *state, const struct saved_pool *saved, struct
     struct saved_pool copy = *saved;
 
     if (!where_is_valid(saved->where, saved->where_count))
-        return error_set(err, -EBADMSG, "snapshot: pool %s makes no sense", saved->pool.name);
+        return error_set(err, -EBADMSG, "snapshot: pool %s is invalid", saved->pool.name);
     record_own(snapshot_type(POOL), &copy);
     string_put(&copy.nodes, NULL);
     string_put(&copy.labels, NULL);
@@ -168,10 +168,9 @@ static int load_queue(struct state *state, const struct saved_queue *saved, stru
     if (queue.parent >= state->queues.count && (state->queues.count > 0 || queue.parent > 0))
         return error_set(err, -EBADMSG, "snapshot: queue %s: no such parent", queue.name);
     if (queue.weight == 0 || queue.usage_at < 0 || queue.usage_at > state->now)
-        return error_set(err, -EBADMSG, "snapshot: queue %s makes no sense", queue.name);
+        return error_set(err, -EBADMSG, "snapshot: queue %s is invalid", queue.name);
     if (queue.charged_at < 0 || queue.charged_at > state->now)
-        return error_set(err, -EBADMSG, "snapshot: queue %s: its accounts make no sense",
-                         queue.name);
+        return error_set(err, -EBADMSG, "snapshot: queue %s: its accounts are invalid", queue.name);
     queue.name = mem_string(queue.name);
     queue.subjects = (__typeof__(queue.subjects)){ 0 };
     int code = load_quotas(&queue, saved, err);
@@ -230,14 +229,14 @@ static int load_job(struct state *state, const struct saved_job *saved, struct e
 
     if (request_check(&saved->request, &why) < 0 || saved->job.user >= state->users.count ||
         !are_times(&saved->job))
-        return error_set(err, -EBADMSG, "snapshot: job %" PRIu64 " makes no sense", saved->job.id);
+        return error_set(err, -EBADMSG, "snapshot: job %" PRIu64 " is invalid", saved->job.id);
     if (saved->job.queue >= state->queues.count || saved->job.state >= JOB_STATE_COUNT ||
         saved->job.id == 0 || state_job(state, saved->job.id) ||
         (job_is_active(&saved->job) &&
          (saved->lease.members_count == 0 ||
           strlen(saved->member_states) != saved->lease.members_count ||
           !lease_is_plausible(&saved->lease))))
-        return error_set(err, -EBADMSG, "snapshot: job %" PRIu64 " makes no sense", saved->job.id);
+        return error_set(err, -EBADMSG, "snapshot: job %" PRIu64 " is invalid", saved->job.id);
     for (uint32_t i = 0; i < saved->lease.members_count; i++) {
         if (saved->lease.members[i].node >= state->nodes.count)
             return error_set(err, -EBADMSG, "snapshot: job %" PRIu64 ": no such machine",
@@ -323,7 +322,7 @@ static int load_runs(struct state *state, const struct saved_runs *saved, struct
 
     if (!load_numbers(saved->runs, ring.runs) || !load_numbers(saved->ratios, ring.ratios) ||
         history->rings.count == HISTORY_RINGS_MAX || map_get(&history->by_key, ring.key, &found))
-        return error_set(err, -EBADMSG, "snapshot: run times make no sense");
+        return error_set(err, -EBADMSG, "snapshot: run times are invalid");
     list_add(&history->rings, ring);
     map_set(&history->by_key, ring.key, history->rings.count);
     return 0;
@@ -336,7 +335,7 @@ static int load_band(struct state *state, const struct saved_band *saved, struct
 
     if (saved->number >= CALIBRATION_BANDS || band->low < -most || band->high > most ||
         band->low > band->high || band->median < -most || band->median > most)
-        return error_set(err, -EBADMSG, "snapshot: band %" PRIu32 " of estimates makes no sense",
+        return error_set(err, -EBADMSG, "snapshot: band %" PRIu32 " of estimates is invalid",
                          saved->number);
     state->calibration.bands[saved->number] = *band;
     return 0;
@@ -346,7 +345,7 @@ static int load_group(struct state *state, const struct group *saved, struct err
 {
     /* The parent may have been forgotten. */
     if (saved->parent >= saved->id || state_group(state, saved->id))
-        return error_set(err, -EBADMSG, "snapshot: group %" PRIu64 " makes no sense", saved->id);
+        return error_set(err, -EBADMSG, "snapshot: group %" PRIu64 " is invalid", saved->id);
 
     struct group *group = mem_zero(1, sizeof(*group));
     *group = *saved;
@@ -359,7 +358,7 @@ static int load_pressure(struct state *state, const struct pressure *saved, stru
 {
     if (saved->clock < 0 || saved->clock_at < 0 || saved->clock_at > state->now ||
         saved->clock > state->now || saved->arrived_at < 0 || saved->arrived_at > state->now)
-        return error_set(err, -EBADMSG, "snapshot: its fair time makes no sense");
+        return error_set(err, -EBADMSG, "snapshot: its fair time is invalid");
     state->pressure.clock = saved->clock;
     state->pressure.clock_at = saved->clock_at;
     state->pressure.arrived_at = saved->arrived_at;
@@ -369,7 +368,7 @@ static int load_pressure(struct state *state, const struct pressure *saved, stru
 static int load_arrived(struct state *state, const struct saved_arrived *saved, struct error *err)
 {
     if (saved->level >= PRESSURE_LEVELS)
-        return error_set(err, -EBADMSG, "snapshot: arrivals make no sense");
+        return error_set(err, -EBADMSG, "snapshot: arrivals are invalid");
     state->pressure.arrived[saved->level] = saved->work;
     return 0;
 }
@@ -378,7 +377,7 @@ static int load_bin(struct state *state, const struct saved_bin *saved, struct e
 {
     if (saved->class >= RESIDUAL_CLASSES || saved->bin >= RESIDUAL_BINS ||
         saved->ended > saved->left)
-        return error_set(err, -EBADMSG, "snapshot: how far jobs came makes no sense");
+        return error_set(err, -EBADMSG, "snapshot: the progress of jobs is invalid");
     state->residual.left[saved->class][saved->bin] = saved->left;
     state->residual.ended[saved->class][saved->bin] = saved->ended;
     return 0;
@@ -389,7 +388,7 @@ static int load_mtbf(struct state *state, const struct mtbf *saved, struct error
     if (saved->at < 0 || saved->at > state->now || saved->time[MTBF_OWN] < 0 ||
         saved->time[MTBF_OWN] > USEC_NEVER / 4 || saved->time[MTBF_SPOT] < 0 ||
         saved->time[MTBF_SPOT] > USEC_NEVER / 4)
-        return error_set(err, -EBADMSG, "snapshot: how long machines last makes no sense");
+        return error_set(err, -EBADMSG, "snapshot: the lifetimes of machines are invalid");
     state->mtbf = *saved; /* how many are up is counted at the end */
     return 0;
 }
@@ -409,7 +408,7 @@ static int load_resource(struct state *state, const struct resource_name *saved,
 static int load_speed(struct state *state, const struct speed_ring *saved, struct error *err)
 {
     if (!speed_restore(&state->speeds, saved))
-        return error_set(err, -EBADMSG, "snapshot: run times by model make no sense");
+        return error_set(err, -EBADMSG, "snapshot: run times by model are invalid");
     return 0;
 }
 
@@ -417,8 +416,7 @@ static int load_change(struct state *state, const struct config_change *saved, s
 {
     if (saved->number <= config_log_last(&state->config_log) || saved->at < 0 ||
         saved->at > state->now)
-        return error_set(err, -EBADMSG, "snapshot: change %" PRIu64 " makes no sense",
-                         saved->number);
+        return error_set(err, -EBADMSG, "snapshot: change %" PRIu64 " is invalid", saved->number);
     config_log_add(&state->config_log, saved);
     return 0;
 }
@@ -426,7 +424,7 @@ static int load_change(struct state *state, const struct config_change *saved, s
 static int load_agenda(struct state *state, const struct agenda *saved, struct error *err)
 {
     if (saved->clock_at < 0 || saved->clock_at > state->now || saved->next_cron == 0)
-        return error_set(err, -EBADMSG, "snapshot: its tariff's clock makes no sense");
+        return error_set(err, -EBADMSG, "snapshot: its tariff's clock is invalid");
     state->agenda.clock = saved->clock;
     state->agenda.clock_at = saved->clock_at;
     state->agenda.next_cron = saved->next_cron;
@@ -458,7 +456,7 @@ static int load_window(struct state *state, const struct saved_window *saved, st
 static int load_tariff(struct state *state, const struct tariff *saved, struct error *err)
 {
     if (saved->window >= state->agenda.windows.count || saved->factor_milli > TARIFF_MAX)
-        return error_set(err, -EBADMSG, "snapshot: tariff %s makes no sense", saved->name);
+        return error_set(err, -EBADMSG, "snapshot: tariff %s is invalid", saved->name);
     struct tariff tariff = *saved;
     tariff.name = mem_string(saved->name);
     list_add(&state->agenda.tariffs, tariff);
@@ -470,7 +468,7 @@ static int load_reservation(struct state *state, const struct reservation *saved
     struct reservation reservation = *saved;
 
     if (saved->window >= state->agenda.windows.count || saved->kind > RESERVATION_USER)
-        return error_set(err, -EBADMSG, "snapshot: reservation %s makes no sense", saved->name);
+        return error_set(err, -EBADMSG, "snapshot: reservation %s is invalid", saved->name);
     record_own(snapshot_type(RESERVATION), &reservation);
     list_add(&state->agenda.reservations, reservation);
     return 0;
@@ -481,7 +479,7 @@ static int load_cron(struct state *state, const struct event_cron *saved, struct
     struct event_cron entry = *saved;
 
     if (saved->id >= state->agenda.next_cron || agenda_find_cron(&state->agenda, saved->id))
-        return error_set(err, -EBADMSG, "snapshot: cron %" PRIu64 " makes no sense", saved->id);
+        return error_set(err, -EBADMSG, "snapshot: cron %" PRIu64 " is invalid", saved->id);
     record_own(snapshot_type(CRON), &entry);
     list_add(&state->agenda.crons, entry);
     return 0;

@@ -92,7 +92,7 @@ static int fold_tariff(struct state *state, const struct event_tariff *event, st
     if (!event->window || !event->window[0])
         return 0;
     if (event->factor_milli > TARIFF_MAX || agenda->tariffs.count == AGENDA_TARIFFS_MAX)
-        return error_set(err, -EBADMSG, "tariff %s: makes no sense", event->name);
+        return error_set(err, -EBADMSG, "tariff %s: is invalid", event->name);
     int code = state_window_of(state, event->window, &window, err);
     if (code < 0)
         return code;

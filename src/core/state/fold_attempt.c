@@ -17,8 +17,7 @@ int fold_grant(struct state *state, struct job *job, const struct event_grant *e
                          job_state_name(job->state));
     if (event->lease.members_count == 0 || !lease_is_plausible(&event->lease) ||
         event->lease.roles_count != state_request(state, job)->roles_count)
-        return error_set(err, -EBADMSG, "grant: job %" PRIu64 ": a lease that makes no sense",
-                         job->id);
+        return error_set(err, -EBADMSG, "grant: job %" PRIu64 ": a lease that is invalid", job->id);
     for (uint32_t i = 0; i < event->lease.members_count; i++) {
         if (event->lease.members[i].node >= state->nodes.count)
             return error_set(err, -EBADMSG, "grant: job %" PRIu64 ": no such machine", job->id);

@@ -143,7 +143,7 @@ static int fold_pool(struct state *state, const struct event_pool *event, struct
     for (uint32_t i = 0; i < event->where_count; i++)
         list_add(&pool->where, event->where[i]);
     if (!where_is_valid(pool->where.items, (uint32_t)pool->where.count))
-        return error_set(err, -EBADMSG, "pool %s: conditions that make no sense", event->name);
+        return error_set(err, -EBADMSG, "pool %s: invalid conditions", event->name);
     return set_pool_during(state, pool, event, err);
 }
 
@@ -245,7 +245,7 @@ static int set_cells(struct queue *queue, const struct event_queue *event, struc
     for (uint32_t i = 0; i < event->cells_count; i++) {
         const struct cell_quota *cell = &event->cells[i];
         if (cell->level >= CELL_LEVELS || cell->gpus == 0 || i == QUEUE_CELLS_MAX)
-            return error_set(err, -EBADMSG, "queue %s: cells that make no sense", event->name);
+            return error_set(err, -EBADMSG, "queue %s: cells that are invalid", event->name);
         list_add(&queue->cells, *cell);
     }
     return 0;

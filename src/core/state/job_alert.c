@@ -31,11 +31,11 @@ static void add_idle(const struct state *state, const struct job *job, struct al
 
     if (is_stopped && !rules->idle_dry_run)
         snprintf(thing.words, sizeof(thing.words),
-                 "its GPUs do nothing; it is %s when that goes on for %s in all",
+                 "its GPUs are idle; it will be %s after %s of idle time",
                  rules->idle_action == IDLE_CANCEL ? "cancelled" : "requeued",
                  units_format_duration(after, rules->idle_stop));
     else
-        put(thing.words, sizeof(thing.words), "its GPUs do nothing");
+        put(thing.words, sizeof(thing.words), "its GPUs are idle");
     list_add(&ret->list, thing);
 }
 
@@ -44,7 +44,7 @@ static void add_memory(const struct state *state, const struct job *job, struct 
     struct alert_thing thing = about(state, job, ALERT_OF_MEMORY);
 
     put(thing.words, sizeof(thing.words),
-        "it has more GPU memory than it was given; it is ended when that goes on");
+        "it uses more GPU memory than allocated; tarn ends it if that continues");
     list_add(&ret->list, thing);
 }
 
@@ -56,7 +56,7 @@ static void add_limit(const struct state *state, const struct job *job, usec_t n
 
     if (!job_is_near_limit(job, now) || job->max_duration < ALERT_LIMIT_LEAST_S * USEC_PER_SEC)
         return;
-    snprintf(thing.words, sizeof(thing.words), "it is ended soon: its time limit is %s",
+    snprintf(thing.words, sizeof(thing.words), "it will be ended soon: its time limit is %s",
              units_format_duration(limit, job->max_duration));
     list_add(&ret->list, thing);
 }
@@ -76,7 +76,7 @@ static void add_device(const struct state *state, const struct job *job, struct 
         put(thing.node, sizeof(thing.node), state->nodes.items[device->node].name);
         char sick[121];
         string_clean(sick, sizeof(sick), device->sick, strlen(device->sick));
-        snprintf(thing.words, sizeof(thing.words), "it runs on a sick GPU: %s", sick);
+        snprintf(thing.words, sizeof(thing.words), "it runs on a faulty GPU: %s", sick);
         list_add(&ret->list, thing);
         return;
     }

@@ -78,7 +78,8 @@ static json_t *read_old(const char *path)
     if (code == 0 && !json_is_array(list))
         code = error_set(&err, -EBADMSG, "%s: expected a list", path);
     if (code < 0)
-        log_line(LOG_WARNING, "alerts of an earlier version are not known reason='%s'", err.text);
+        log_line(LOG_WARNING, "the sent alerts of an earlier version cannot be read reason='%s'",
+                 err.text);
     return list;
 }
 
@@ -115,7 +116,7 @@ void alert_memory_load(struct alert_memory *memory, const char *state_dir, struc
     if (code == 0)
         take_over(memory, state_dir, alerts, now);
     else
-        log_line(LOG_WARNING, "what was told before is not known reason='%s'", err.text);
+        log_line(LOG_WARNING, "the sent alerts cannot be read reason='%s'", err.text);
     if (code != -EBADMSG)
         return;
     alert_store_close(memory->store); /* damaged: begun anew by what is saved next */
@@ -131,7 +132,7 @@ void alert_memory_save(struct alert_memory *memory, const struct alerts *alerts)
     if (code == 0)
         code = alert_store_put_told(memory->store, alerts, &err);
     if (code < 0 && !memory->is_behind)
-        log_line(LOG_WARNING, "what was told is not kept reason='%s'", err.text);
+        log_line(LOG_WARNING, "the sent alerts cannot be saved reason='%s'", err.text);
     memory->is_behind = code < 0;
 }
 

@@ -316,7 +316,7 @@ static void deliver(struct channel *channel, const struct letter *letter)
         pthread_mutex_unlock(&channel->lock);
         code = try_once(channel, letter, &err);
         if (code < 0)
-            log_line(LOG_WARNING, "an alert is not told by=%s try=%u reason='%s'",
+            log_line(LOG_WARNING, "an alert was not sent by=%s try=%u reason='%s'",
                      way_names[channel->way], i + 1, err.text);
         pthread_mutex_lock(&channel->lock);
     }
@@ -368,7 +368,7 @@ static bool enqueue(struct channel *channel, const struct letter *letter)
                                                    .json = mem_string(letter->json) });
         pthread_cond_broadcast(&channel->wake);
     } else if (!channel->is_told)
-        log_line(LOG_WARNING, "alerts can't be sent now, too many wait by=%s",
+        log_line(LOG_WARNING, "alerts cannot be sent now, too many are waiting by=%s",
                  way_names[channel->way]);
     channel->is_told = !has_room;
     pthread_mutex_unlock(&channel->lock);

@@ -68,7 +68,7 @@ static void add_trouble(const struct alerter *alerter, struct alert_things *thin
     if (!trouble)
         return;
     char words[ALERT_WORDS_SIZE];
-    snprintf(words, sizeof(words), "the journal can't be written, nothing is accepted: %.80s",
+    snprintf(words, sizeof(words), "the journal cannot be written, requests are refused: %.80s",
              trouble);
     put_words(thing.words, sizeof(thing.words), words);
     list_add(&things->list, thing);

@@ -222,7 +222,7 @@ static void flush(struct estimate_book *book)
         return;
     if (book->store && write_entries(book, &err) < 0) {
         if (!book->is_full)
-            log_line(LOG_WARNING, "estimates are not kept reason='%s'", err.text);
+            log_line(LOG_WARNING, "estimates are not saved reason='%s'", err.text);
         book->is_full = true;
     } else
         book->is_full = false;
@@ -262,7 +262,7 @@ struct estimate_book *estimate_book_create(uv_loop_t *loop, struct hub *hub, con
     if (code == 0)
         code = estimate_store_read(book->store, 0, take_row, book, &err);
     if (code < 0)
-        log_line(LOG_WARNING, "estimates are not kept reason='%s'", err.text);
+        log_line(LOG_WARNING, "estimates are not saved reason='%s'", err.text);
     uv_timer_init(loop, &book->timer);
     book->timer.data = book;
     uv_timer_start(&book->timer, on_flush, FLUSH_MS, FLUSH_MS);
@@ -297,7 +297,7 @@ int estimate_book_report(struct estimate_book *book, usec_t last, json_t **ret, 
 
     flush(book);
     if (!book->store)
-        return error_set(err, -EIO, "estimates are not kept: see the log of the daemon");
+        return error_set(err, -EIO, "estimates are not saved: see the log of the daemon");
     int code = estimate_store_read(book->store, now - last, estimate_report_add, &report, err);
     if (code == 0)
         *ret = estimate_report_view(&report);

@@ -311,12 +311,10 @@ static void on_look(uv_timer_t *timer)
 static int check_count(const struct studies *studies, const struct identity *who, struct error *err)
 {
     if (studies->count >= STUDIES_MAX)
-        return error_set(err, -EDQUOT, "%d such questions are being worked on already; try again",
-                         STUDIES_MAX);
+        return error_set(err, -EDQUOT, "%d studies are running already; try again", STUDIES_MAX);
     for (const struct work *at = studies->first; at; at = at->next) {
         if (!who->is_admin && identity_owns(at->study->who, who->uid))
-            return error_set(err, -EDQUOT,
-                             "a question of yours is being worked on already; try again");
+            return error_set(err, -EDQUOT, "a study of yours is running already; try again");
     }
     return 0;
 }

@@ -87,8 +87,6 @@ int launch_write(const struct engine_launch *launch, struct text *order, struct 
     if (launch->attach != ENGINE_ATTACH_NONE)
         add_string(order, ORDER_ATTACH,
                    launch->attach == ENGINE_ATTACH_STDIN ? ORDER_STDIN : ORDER_TERMINAL);
-    if (launch->attach == ENGINE_ATTACH_TERMINAL && launch->rows > 0)
-        launch_add(order, ORDER_SIZE, "%u:%u", (unsigned)launch->rows, (unsigned)launch->columns);
     launch_add(order, ORDER_APPEND, "%d", launch->append);
     launch_add(order, ORDER_BYTES, "%" PRId64,
                launch->output_bytes_max > 0 ? launch->output_bytes_max : 0);

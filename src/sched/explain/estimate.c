@@ -157,7 +157,7 @@ static usec_t place(struct schedule *walk, const struct job *job, const struct p
     return start > from ? start : from;
 }
 
-/* From now on, in order, up to the job that is wanted. USEC_NEVER: no end in sight. */
+/* From now on, in order, up to the job that is wanted. USEC_NEVER: open-ended. */
 static usec_t go(struct schedule *walk, struct pending_bucket *candidate)
 {
     struct estimator *estimator = walk->estimator;

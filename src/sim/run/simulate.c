@@ -17,14 +17,14 @@
 
 static const char usage[] =
     "Usage: tarn simulate FILE.yaml... [--json] [--report FILE.html] [--set KEY=VALUE]...\n"
-    "Run experiments: workloads on synthetic clusters, with the scheduler that runs live.\n"
+    "Run experiments: the scheduler of the daemon, on a workload, in virtual time.\n"
     "\n"
     "  --json           print the results as JSON\n"
     "  --report FILE    write a page with plots\n"
     "  --set KEY=VALUE  change a key of the files: --set policy.order=fifo\n"
-    "  --skip-bad       count bad lines of a trace, and go on\n"
-    "  -j, --jobs N     runs at a time (default: one a CPU)\n"
-    "  -h, --help       this\n"
+    "  --skip-bad       count bad lines of a trace and continue\n"
+    "  -j, --jobs N     processes at a time (default: one per CPU)\n"
+    "  -h, --help       print this text\n"
     "\n"
     "tarn-simulate(1) describes the files.\n";
 
@@ -41,7 +41,7 @@ struct options {
 static int refuse(const char *words, const char *value)
 {
     fprintf(stderr, "tarn: simulate: %s%s\n", words, value);
-    fputs("tarn simulate --help tells how it is used\n", stderr);
+    fputs("tarn simulate --help prints the usage\n", stderr);
     return 2;
 }
 
@@ -94,7 +94,7 @@ static int read_options(int argc, char **argv, struct options *options)
             fputs(usage, stdout);
             exit(0);
         default:
-            fputs("tarn simulate --help tells how it is used\n", stderr);
+            fputs("tarn simulate --help prints the usage\n", stderr);
             status = 2;
         }
     }

@@ -18,7 +18,6 @@
 enum {
     COMMENT_MAX = 1024,
     MAIL_MAX = 512,
-    SIZE_MAX_CELLS = 9999, /* of a terminal, in each direction */
     PRIORITY_LOW = -100,
     PRIORITY_HIGH = 100,
     OOM_FACTOR_MIN = 1100,
@@ -255,40 +254,18 @@ static int read_notify(const struct draft_key *key, struct job_draft *draft)
     return 0;
 }
 
-/* "33x91" */
-static bool read_size(const char *text, struct job_draft *draft)
-{
-    unsigned rows, columns;
-    int length = 0;
-
-    if (sscanf(text, "%4ux%4u%n", &rows, &columns, &length) != 2 || text[length] ||
-        rows - 1 >= SIZE_MAX_CELLS || columns - 1 >= SIZE_MAX_CELLS)
-        return false;
-    draft->rows = (uint16_t)rows;
-    draft->columns = (uint16_t)columns;
-    return true;
-}
-
 static int read_attach(const struct draft_key *key, struct job_draft *draft)
 {
-    static const char *const words[] = { "none", "stdin", "terminal" };
-    size_t word = 0, length = strcspn(key->text, " ");
+    static const char *const words[] = { "none", "stdin", "terminal", NULL };
+    size_t word = ENGINE_ATTACH_NONE;
 
-    while (word < COUNT_OF(words) &&
-           (strlen(words[word]) != length || strncmp(words[word], key->text, length) != 0))
-        word++;
-    if (word == COUNT_OF(words) ||
-        (key->text[length] &&
-         (word != ENGINE_ATTACH_TERMINAL || !read_size(key->text + length + 1, draft))))
-        return key_fail(key, -EINVAL,
-                        "'%.40s': expected none, stdin, terminal or, with its size, terminal 24x80",
-                        key->text);
+    int code = reader_word(key->reader, key->object, key->name, words, &word);
     draft->attach = (uint8_t)word;
-    if (word != ENGINE_ATTACH_NONE && draft->input)
-        return key_fail(key, -EINVAL, "expected none beside input");
-    if (word == ENGINE_ATTACH_TERMINAL && draft->error)
-        return key_fail(key, -EINVAL, "expected no file of error: a terminal has one output");
-    return 0;
+    if (code == 0 && word != ENGINE_ATTACH_NONE && draft->input)
+        code = key_fail(key, -EINVAL, "expected none beside input");
+    if (code == 0 && word == ENGINE_ATTACH_TERMINAL && draft->error)
+        code = key_fail(key, -EINVAL, "expected no file of error: a terminal has one output");
+    return code;
 }
 
 /* A pattern, checked. */
@@ -554,7 +531,7 @@ static const struct draft_row draft_rows[] = {
     { "output", .read = read_pattern, .offset = OF_DRAFT(output), .most = SUBMISSION_PATH_MAX },
     { "error", .read = read_pattern, .offset = OF_DRAFT(error), .most = SUBMISSION_PATH_MAX },
     { "input", .read = read_pattern, .offset = OF_DRAFT(input), .most = SUBMISSION_PATH_MAX },
-    { "attach", .read = read_attach, .expected = "none, stdin or terminal" },
+    { "attach", .read = read_attach },
     { "append", .read = read_flag, .offset = OF_DRAFT(append) },
     { "mail", .read = read_mail, .offset = OF_DRAFT(mail), .most = MAIL_MAX },
     { "notify", .read = read_notify, .expected = "begin, end, fail or requeue" },

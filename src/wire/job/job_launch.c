@@ -72,8 +72,6 @@ json_t *launch_to_json(const struct job_draft *draft, const uint64_t *input_grou
     set_string(object, "mail", draft->mail);
     if (draft->attach)
         json_object_set_new(object, "attach", json_integer(draft->attach));
-    if (draft->rows)
-        json_object_set_new(object, "size", json_pack("[i, i]", draft->rows, draft->columns));
     if (draft->append)
         json_object_set_new(object, "append", json_true());
     if (draft->outputs && draft->outputs[0])
@@ -134,8 +132,7 @@ int launch_from_json(const char *bytes, size_t length, struct launch **ret, stru
         return error_set(err, -EBADMSG, "launch: %s", object ? "not an object" : failure.text);
     }
     struct launch *launch = mem_zero(1, sizeof(*launch));
-    const json_t *inputs = json_object_get(object, "inputs"),
-                 *size = json_object_get(object, "size");
+    const json_t *inputs = json_object_get(object, "inputs");
     *launch = (struct launch){
         .argv = strings_from_json(json_object_get(object, "argv")),
         .script = string_from_json(object, "script"),
@@ -149,8 +146,6 @@ int launch_from_json(const char *bytes, size_t length, struct launch **ret, stru
         .outputs = strings_from_json(json_object_get(object, "outputs")),
         .mail = string_from_json(object, "mail"),
         .notify = (uint8_t)json_integer_value(json_object_get(object, "notify")),
-        .rows = (uint16_t)json_integer_value(json_array_get(size, 0)),
-        .columns = (uint16_t)json_integer_value(json_array_get(size, 1)),
         .attach = (uint8_t)json_integer_value(json_object_get(object, "attach")),
         .append = json_is_true(json_object_get(object, "append")),
         .stop_signal = (int)json_integer_value(json_object_get(object, "signal")),

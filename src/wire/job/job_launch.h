@@ -46,8 +46,7 @@ struct launch {
     char *mail;                /* addresses, or NULL */
     uint8_t notify;            /* of NOTIFY_... (submission.h) */
     bool append;
-    uint16_t rows, columns; /* of its terminal */
-    uint8_t attach;         /* enum engine_attach */
+    uint8_t attach; /* enum engine_attach */
 };
 
 /* input_groups has the group of each of draft->inputs. home: where to start without a cwd. */

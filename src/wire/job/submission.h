@@ -75,9 +75,8 @@ struct job_draft {
     bool hold;
     bool requeue; /* tried again after it was lost, while retry allows; true unless it says no */
     bool append;
-    uint16_t rows, columns; /* of its terminal at the start; 0: the usual */
-    uint8_t attach;         /* enum engine_attach */
-    usec_t begin_delay;     /* from now; 0: at once */
+    uint8_t attach;     /* enum engine_attach */
+    usec_t begin_delay; /* from now; 0: at once */
     char *
         begin_at; /* "HH:MM[:SS]", "YYYY-MM-DD[THH:MM[:SS]]", for a caller that has a clock; NULL */
     usec_t estimate;       /* how long it will run, as its user says; 0: unknown */
