@@ -87,7 +87,7 @@ def test_an_interruption_stops_and_requeues_with_work_saved(daemon, api, program
     api.wait_state(staying, "running")
     name = node_of(api)["name"]
     told = subprocess.run([tarn_test.TARN, "interrupt", name, "--in", "100s"], env=daemon.environment(), capture_output=True, text=True)
-    assert told.returncode == 0 and "goes at" in told.stdout, told
+    assert told.returncode == 0 and "is taken away at" in told.stdout, told
     api.wait_state(saving, "queued")
     wait_output(api, saving, "saved")
     job = api.job(saving)
