@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "core/cluster/label.h"
 #include "core/job/gang_size.h"
 #include "sched/brain.h"
 #include "sched/capacity/lease_part.h"
@@ -91,6 +92,23 @@ static bool pools_allow(const struct brain *brain, const struct lease *lease)
     return true;
 }
 
+/* A device may have become sick since, or lost a label. */
+static bool is_well(const struct state *state, const struct request *request,
+                    const struct lease *lease)
+{
+    bool is = true;
+
+    for (uint32_t i = 0; i < lease->members_count; i++)
+        is = is && node_is_usable(&state->nodes.items[lease->members[i].node]);
+    for (uint32_t i = 0; i < lease->slices_count && is; i++) {
+        const struct device *device = &state->devices.items[lease->slices[i].device];
+        is = device_is_usable(state, device) &&
+             where_holds(request->where, request->where_count, &state->nodes.items[device->node],
+                         device);
+    }
+    return is;
+}
+
 static bool take_kept(struct brain *brain, struct job *job, struct decisions *decisions)
 {
     const struct lease *kept = kept_place_of(&brain->reclaim.made, job->id);
@@ -99,6 +117,7 @@ static bool take_kept(struct brain *brain, struct job *job, struct decisions *de
 
     assert(job->state == JOB_QUEUED);
     if (!kept || kept->members_count != job->run->members_next || !is_free(brain, kept) ||
+        !is_well(brain->state, state_request(brain->state, job), kept) ||
         !pools_allow(brain, kept) || !brain_may_have(brain, job, kept, &why))
         return false;
     lease_part_range(kept, 0, kept->members_count, &brain->arena, &lease);
