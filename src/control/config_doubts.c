@@ -3,6 +3,7 @@
  * devices count: they may come back. */
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -115,21 +116,26 @@ static void check_models(struct doubts *doubts)
 
 /* ---- nodes ---- */
 
+static const struct node_settings *settings_of(const struct config *config, const char *node)
+{
+    const struct node_settings *found = NULL;
+
+    for (uint32_t i = 0; i < config->node_count; i++)
+        found = strcmp(config->nodes[i].name, node) == 0 ? &config->nodes[i] : found;
+    return found;
+}
+
 static void settle_nodes(struct doubts *doubts)
 {
     const struct config *config = doubts->config;
 
     LIST_EACH (const struct node, node, &doubts->state->nodes) {
-        const struct node_settings *settings = NULL;
         struct node settled = { .name = mem_string(node->name) };
-        for (uint32_t i = 0; i < config->node_count; i++)
-            settings =
-                strcmp(config->nodes[i].name, node->name) == 0 ? &config->nodes[i] : settings;
         settled.reported = (struct node_report){ .rack = mem_string(node->reported.rack),
                                                  .block = mem_string(node->reported.block),
                                                  .type = mem_string(node->reported.type),
                                                  .is_spot = node->reported.is_spot };
-        node_settle(&settled, settings);
+        node_settle(&settled, settings_of(config, node->name));
         list_add(&doubts->nodes, settled);
     }
 }
@@ -148,6 +154,20 @@ static void check_node(struct doubts *doubts, const struct node_settings *node)
 }
 
 /* ---- pools ---- */
+
+/* With the labels that the configuration gives it. */
+static bool matches(const struct doubts *doubts, const struct pool *pool,
+                    const struct device *device)
+{
+    const struct node *node = &doubts->nodes.items[device->node];
+    struct device settled = *device;
+
+    settled.labels = NULL;
+    device_settle_labels(&settled, settings_of(doubts->config, node->name));
+    bool does = pool_matches(pool, &settled, node);
+    free(settled.labels);
+    return does;
+}
 
 /* Which machine a described device will have is not known yet. */
 static bool may_match(const struct doubts *doubts, const struct pool *pool,
@@ -169,8 +189,7 @@ static void check_pool(struct doubts *doubts, const struct event_pool *event)
     for (uint32_t i = 0; i < event->where_count; i++)
         list_add(&pool.where, event->where[i]);
     LIST_EACH (const struct device, device, &doubts->state->devices)
-        count += !is_described(doubts->state, device) &&
-                 pool_matches(&pool, device, &doubts->nodes.items[device->node]);
+        count += !is_described(doubts->state, device) && matches(doubts, &pool, device);
     pool.devices = 0; /* nor its number */
     for (uint32_t i = 0; i < config->device_type_count; i++) {
         const struct device_type *type = &config->device_types[i];

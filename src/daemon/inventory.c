@@ -72,7 +72,7 @@ static bool is_known_so(const struct state *state, const struct event_device *no
            is_same(known->model, now->model) && is_same(known->product, now->product) &&
            is_same(known->vendor, now->vendor) && is_same(known->address, now->address) &&
            known->island == now->island && known->bridge == now->bridge &&
-           is_same(known->labels, now->labels) && is_same(known->kind, now->kind) &&
+           is_same(known->said_labels, now->labels) && is_same(known->kind, now->kind) &&
            known->faults == now->faults && known->foreign_mib == now->foreign_mib &&
            strcmp(state->nodes.items[known->node].name, now->node) == 0;
 }

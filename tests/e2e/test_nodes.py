@@ -367,6 +367,30 @@ def test_a_job_goes_where_its_conditions_hold(daemon):
     daemon.verify()
 
 
+def test_gpus_have_labels(daemon):
+    api = daemon.api
+    config = {"nodes": {"n2": {"labels": ["fast"], "gpu_labels": {"1": ["big"], "3": ["big", "zone=b"]}}},
+              "pools": {"b": {"type": "static", "queue": "q", "where": "zone=b"}}, "queues": {"q": {}}}
+    api.put("/v1/config", config)
+    labels = {(g["node"], g["index"]): g["labels"] for g in api.get("/v1/gpus")["gpus"]}
+    assert labels[("n2", 1)] == ["big"] and labels[("n2", 3)] == ["big", "zone=b"] and labels[("n2", 0)] == []
+    assert api.get("/v1/config")["nodes"] == config["nodes"]
+    number = submit(daemon, "sleep 1000", gpus="1", where="big,fast")
+    api.wait_state(number, "running")
+    assert [(d["node"], d["index"]) for d in api.job(number)["devices"]] == [("n2", 1)]  # 3 is of the pool
+    own = submit(daemon, "sleep 1000", gpus="1", queue="q", pool="b")
+    api.wait_state(own, "running")
+    assert [(d["node"], d["index"]) for d in api.job(own)["devices"]] == [("n2", 3)]
+    daemon.kill()
+    daemon.start()
+    take_away(daemon, "n2")
+    wait_until("the node is down", lambda: node(daemon, "n2")["state"] == "down")
+    bring_back(daemon, "n2")
+    wait_until("the node is up", lambda: node(daemon, "n2")["state"] == "up")
+    assert [g["labels"] for g in api.get("/v1/gpus")["gpus"] if g["node"] == "n2"] == [[], ["big"], [], ["big", "zone=b"]]
+    daemon.verify()
+
+
 def test_jobs_keep_apart(daemon):
     api = daemon.api
     both = {"labels": ["web"], "anti_affinity": ["web"], "gpus": "1"}

@@ -110,6 +110,8 @@ static uint32_t random_nodes(struct chaos *chaos, struct node_settings *ret)
         snprintf(ret[i].labels, sizeof(ret[i].labels), "%szone=%c",
                  random_chance(random, 50) ? "fast," : "", random_chance(random, 50) ? 'a' : 'b');
         ret[i].price_micro = random_below(random, 3);
+        snprintf(ret[i].gpu_labels, sizeof(ret[i].gpu_labels), "%s",
+                 random_chance(random, 50) ? "0:big,2:zone=c" : "");
     }
     return count;
 }
@@ -300,6 +302,7 @@ static void random_where(struct chaos *chaos, struct request *request)
         "!fast",     "fast|zone=b",    "!spot",         "rack=r1, zone!=b",
         "h100|a100", "model!=h100",    "zone=none",     "node=n0|node=n2",
         "spot",      "fast, rack!=r0", "kind=gpu",      "model=l4|!fast",
+        "big",       "!big",
     };
     struct random *random = &chaos->casting;
     struct error err;

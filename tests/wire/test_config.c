@@ -198,7 +198,7 @@ static void nodes_have_properties(void **state)
     static const char yaml[] =
         "nodes:\n"
         "  n1: {labels: [zone=a, fast], rack: r7, block: b1, type: big, price: 2.5, spot: true}\n"
-        "  n2: {labels: slow}\n";
+        "  n2: {labels: slow, gpu_labels: {0: big, 3: [zone=b, slow]}}\n";
     AUTO_RELEASE(text) struct text lines = { 0 };
     (void)state;
     AUTO(config) struct config *config = parsed(yaml);
@@ -212,6 +212,7 @@ static void nodes_have_properties(void **state)
     assert_int_equal(config->nodes[0].price_micro, 2500000);
     assert_true(config->nodes[0].is_spot && !config->nodes[1].is_spot);
     assert_string_equal(config->nodes[1].labels, "slow");
+    assert_string_equal(config->nodes[1].gpu_labels, "0:big,3:zone=b,3:slow");
     AUTO(json) json_t *document = config_to_json(config);
     assert_int_equal(config_parse(document, NULL, NULL, &again, &err), 0);
     assert_int_equal(config_diff(config, again, &lines), 0);
@@ -459,6 +460,9 @@ static void a_bad_configuration_is_refused_with_line_and_words(void **state)
         { "nodes:\n  n: {labels: ['zone=']}\n",
           "t.yaml:2: node n: labels: 'zone=': expected names, or names with values, like "
           "[zone=a, fast]; node, rack, block, type, spot, model and kind are labels already" },
+        { "nodes:\n  n: {gpu_labels: {x: big}}\n",
+          "t.yaml:2: node n: gpu_labels: 'x': expected numbers of GPUs, and names or names with "
+          "values, like {0: [big], 3: [zone=b, slow]}" },
         { "nodes:\n  n: {price: -1}\n",
           "t.yaml:2: node n: price: expected what it costs for an hour, 0 to 1000000" },
         { "nodes:\n  n: {spt: true}\n",

@@ -13,6 +13,22 @@ void device_settle(struct device *device)
         device->is_synthetic && device->product && string_starts(device->product, "Recorded ");
 }
 
+void device_settle_labels(struct device *device, const struct node_settings *settings)
+{
+    struct text labels = { 0 };
+
+    text_add(&labels, device->said_labels ? device->said_labels : "");
+    for (const char *at = settings ? settings->gpu_labels : ""; *at; at += *at == ',') {
+        size_t number = strcspn(at, ":"), length = strcspn(at, ",");
+        if (strtoul(at, NULL, 10) == device->index && number < length)
+            text_printf(&labels, "%s%.*s", labels.length > 0 ? "," : "", (int)(length - number - 1),
+                        at + number + 1);
+        at += length;
+    }
+    free(device->labels);
+    device->labels = text_take(&labels);
+}
+
 static void set_either(char **at, const char *said, const char *reported)
 {
     const char *text = said && said[0] ? said : reported ? reported : "";
@@ -57,6 +73,7 @@ void device_release(struct device *device)
     free(device->sick);
     free(device->drained);
     free(device->boot);
+    free(device->said_labels);
     free(device->labels);
     free(device->kind);
 }

@@ -76,7 +76,8 @@ struct device {
     uint32_t xid;           /* of them; 0: none */
     uint8_t harm;           /* sick: what that does to jobs on it (enum harm) */
     char *boot;             /* the run of the machine in which they came; "" */
-    char *labels;           /* what an administrator calls it, with commas between */
+    char *said_labels;      /* as the engine or a description says, with commas between */
+    char *labels;           /* these, and those that settings of its node give it */
     char *kind;             /* "tpu", "fpga" ...; "" or NULL: a GPU */
     bool is_synthetic;
     bool is_recorded; /* is_synthetic: played from a recording */
@@ -116,6 +117,9 @@ static inline bool node_is_usable(const struct node *node)
 
 /* What journals and snapshots from before a field say in words: is_gone, is_recorded. */
 void device_settle(struct device *device);
+
+/* Make the labels of what is said and, unless NULL, of the settings of its node. */
+void device_settle_labels(struct device *device, const struct node_settings *settings);
 
 /* Make rack, block, type, price, spot and labels of what is reported and, unless NULL, of settings.
  */

@@ -69,7 +69,7 @@ static const struct field device_fields[] = {
     RECORD_UINT(struct device, 17, xid, ""),
     RECORD_TEXT(struct device, 18, boot, ""),
     RECORD_UINT(struct device, 19, harm, "what it does to jobs, as in the event"),
-    RECORD_TEXT(struct device, 25, labels, ""),
+    RECORD_TEXT(struct device, 25, said_labels, ""),
     RECORD_TEXT(struct device, 28, drained, ""),
     RECORD_TEXT(struct device, 29, kind, ""),
     RECORD_UINT(struct device, 26, is_gone, ""),

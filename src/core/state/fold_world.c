@@ -94,7 +94,8 @@ static int fold_device(struct state *state, const struct event_device *event, st
     string_set(&device->address, event->address);
     string_set(&device->vendor, event->vendor);
     string_set(&device->boot, event->boot);
-    string_set(&device->labels, event->labels);
+    string_set(&device->said_labels, event->labels);
+    device_settle_labels(device, state_node_settings(state, event->node));
     string_set(&device->kind, event->kind);
     string_put(&device->sick, string_clean_or_null(event->sick));
     device->is_gone = event->gone;

@@ -130,6 +130,9 @@ void state_settle_nodes(struct state *state)
         if (found >= 0)
             node_settle(&state->nodes.items[found], settings);
     }
+    LIST_EACH (struct device, device, &state->devices)
+        device_settle_labels(device,
+                             state_node_settings(state, state->nodes.items[device->node].name));
 }
 
 const char *state_kind_of_ask(const struct state *state, const struct gpu_ask *ask)
@@ -193,7 +196,7 @@ void state_describe_device(const struct state *state, const struct device *devic
         .xid = device->xid,
         .boot = device->boot,
         .harm = device->harm,
-        .labels = device->labels,
+        .labels = device->said_labels,
         .kind = device->kind,
         .gone = device->is_gone,
         .recorded = device->is_recorded,

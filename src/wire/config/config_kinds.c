@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -458,6 +459,60 @@ static json_t *write_pool_names(const struct setting_view *of)
         return list;
     json_decref(list);
     return NULL;
+}
+
+/* ---- labels of the devices of a node: "0:big,3:zone=b" ---- */
+
+static int read_gpu_labels(const struct setting_place *place)
+{
+    json_t *map = (json_t *)(uintptr_t)place->value, *value;
+    AUTO_RELEASE(text) struct text list = { 0 };
+    const char *key;
+
+    if (!json_is_object(map))
+        return place_fail(place, -EINVAL, "expected a map like %s", place->row->example);
+    json_object_foreach(map, key, value)
+    {
+        bool is_list = json_is_array(value);
+        size_t count = is_list ? json_array_size(value) : 1;
+        bool is_good = key[0] && strspn(key, "0123456789") == strlen(key) && strlen(key) < 5;
+        for (size_t i = 0; i < count && is_good; i++) {
+            const char *word = json_string_value(is_list ? json_array_get(value, i) : value);
+            is_good = word && is_label(word);
+            if (is_good)
+                text_printf(&list, "%s%d:%s", list.length > 0 ? "," : "", atoi(key), word);
+        }
+        if (!is_good)
+            return place_fail(place, -EINVAL,
+                              "'%.20s': expected numbers of GPUs, and names or names with values, "
+                              "like %s",
+                              key, place->row->example);
+    }
+    if (list.length >= (size_t)place->row->most)
+        return place_fail(place, -E2BIG, "more than %d bytes in all", (int)place->row->most - 1);
+    return store_text(place, text_string(&list));
+}
+
+static json_t *write_gpu_labels(const struct setting_view *of)
+{
+    const char *labels = setting_text(of->row, of->base);
+    json_t *map = labels[0] ? json_object() : NULL;
+
+    for (const char *at = labels; *at; at += *at == ',') {
+        size_t number = strcspn(at, ":"), length = strcspn(at, ",");
+        AUTO_FREE char *key = mem_string_of(at, number);
+        if (!json_object_get(map, key))
+            json_object_set_new(map, key, json_array());
+        json_array_append_new(json_object_get(map, key),
+                              json_stringn(at + number + 1, length - number - 1));
+        at += length;
+    }
+    return map;
+}
+
+static void tell_gpu_labels(const struct setting_view *of, struct properties *ret)
+{
+    property_add(ret, of->row->label, setting_text(of->row, of->base), "");
 }
 
 /* ---- numbers of devices, a bit each ---- */
