@@ -163,6 +163,8 @@ void amounts_of_lease(const struct state *state, const struct lease *lease, stru
 /* Price of a lease without the tariff's factor: millionths of the currency per hour. */
 int64_t state_rate(const struct state *state, const struct lease *lease);
 int64_t state_rate_of(const struct state *state, const struct amounts *held);
+/* Of amounts that are not placed yet: at least this. */
+int64_t state_least_rate_of(const struct state *state, const struct amounts *wanted);
 /* Cost of all attempts of a job up to a time, in millionths. Not before the state's time. */
 int64_t state_cost(const struct state *state, const struct job *job, usec_t at);
 

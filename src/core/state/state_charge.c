@@ -79,6 +79,36 @@ int64_t state_rate_of(const struct state *state, const struct amounts *held)
     return rate;
 }
 
+/* Of the cheapest GPU, if all models of the cluster have prices of their own. */
+static int64_t least_price(const struct state *state)
+{
+    const struct resource_name *resources = state->resources.items;
+    int64_t least = INT64_MAX, priced = 0;
+
+    for (uint32_t i = RESOURCE_MODELS; i < state->resources.count; i++) {
+        int64_t price = resources[i].price_micro, milli = state->capacity.models[i];
+        if (price == 0 || resources[i].is_other || milli == 0)
+            continue;
+        priced += milli;
+        least = price < least ? price : least;
+    }
+    return priced > 0 && priced == state->capacity.milli ? least
+                                                         : resources[RESOURCE_GPUS].price_micro;
+}
+
+int64_t state_least_rate_of(const struct state *state, const struct amounts *wanted)
+{
+    const struct resource_name *resources = state->resources.items;
+    int64_t others = wanted->of[RESOURCE_GPUS];
+
+    for (uint32_t i = RESOURCE_MODELS; i < state->resources.count; i++)
+        others -= resources[i].price_micro > 0 && !resources[i].is_other ? wanted->of[i] : 0;
+    if (others <= 0)
+        return state_rate_of(state, wanted);
+    return state_rate_of(state, wanted) + priced(others, GPU_MILLI, least_price(state)) -
+           priced(others, GPU_MILLI, resources[RESOURCE_GPUS].price_micro);
+}
+
 int64_t state_rate(const struct state *state, const struct lease *lease)
 {
     struct amounts held;

@@ -76,7 +76,7 @@ static int64_t cost_of(const struct state *state, const struct account *account,
     assert(until >= state->now);
     if (kind == ACCOUNT_GPU_TIME)
         return account_time_of(amounts->of[RESOURCE_GPUS], until - state->now);
-    return account_money_of(state_rate_of(state, amounts),
+    return account_money_of(state_least_rate_of(state, amounts),
                             agenda_clock(&state->agenda, until) -
                                 agenda_clock(&state->agenda, state->now));
 }
