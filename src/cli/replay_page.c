@@ -2,7 +2,6 @@
 #include "cli/replay_page.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -91,6 +90,12 @@ static void add_bar(const char *name, const char *side, double seconds, double m
     text_add(page, "</text>");
 }
 
+/* libm is not loaded for this. */
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 /* Both sides of each queue on one scale. */
 static void add_bars(const json_t *queues, struct text *page)
 {
@@ -98,8 +103,11 @@ static void add_bars(const json_t *queues, struct text *page)
     double most = 0;
     size_t i;
 
-    json_array_foreach(queues, i, row) most =
-        fmax(most, fmax(mean_wait(row, "now"), mean_wait(row, "change")));
+    json_array_foreach(queues, i, row)
+    {
+        most = larger(most, mean_wait(row, "now"));
+        most = larger(most, mean_wait(row, "change"));
+    }
     text_printf(page,
                 "<h2>Mean wait of each queue (grey: as it was, blue: under the change)</h2>\n"
                 "<svg viewBox=\"0 0 640 %zu\" role=img>",
