@@ -5,8 +5,8 @@
 #include "api/deferred.h"
 #include "api/routes.h"
 #include "api/view/view.h"
-#include "control/apply.h"
-#include "control/configure.h"
+#include "control/config/apply.h"
+#include "control/config/configure.h"
 
 /* The number of a change. */
 static int read_change(const struct http_request *request, const char *key, uint64_t *ret,

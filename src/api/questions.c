@@ -5,8 +5,8 @@
 
 #include "api/deferred.h"
 #include "api/routes.h"
-#include "control/configure.h"
-#include "control/scenario.h"
+#include "control/config/configure.h"
+#include "control/config/scenario.h"
 #include "wire/config/config.h"
 #include "wire/reader.h"
 #include "wire/whatif_request.h"

@@ -5,7 +5,7 @@
 #include "api/deferred.h"
 #include "api/routes.h"
 #include "api/view/view.h"
-#include "control/configure.h"
+#include "control/config/configure.h"
 #include "control/reservation.h"
 #include "control/times.h"
 #include "wire/config/config.h"

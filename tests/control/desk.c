@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "control/configure.h"
+#include "control/config/configure.h"
 #include "control/submit.h"
 #include "core/engine.h"
 #include "wire/yaml.h"

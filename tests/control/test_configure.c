@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "control/configure.h"
+#include "control/config/configure.h"
 
-#include "control/apply.h"
+#include "control/config/apply.h"
 #include "desk.h"
 
 #define JOB "run: 'true', sender_cwd: /"

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "control/configure.h"
+#include "control/config/configure.h"
 #include "control/tend.h"
 #include "desk.h"
 #include "wire/config/config.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "control/scenario.h"
+#include "control/config/scenario.h"
 
 #include "desk.h"
 #include "wire/whatif_request.h"

@@ -27,7 +27,7 @@
 
 #include "api/estimates.h"
 #include "base/mem.h"
-#include "control/apply.h"
+#include "control/config/apply.h"
 #include "control/submit.h"
 #include "daemon/daemon.h"
 #include "daemon/study/forecaster.h"

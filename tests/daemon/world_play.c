@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "control/apply.h"
+#include "control/config/apply.h"
 #include "control/submit.h"
 #include "world.h"
 

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "control/apply.h"
+#include "control/config/apply.h"
 #include "daemon/daemon.h"
 #include "daemon/forward_control.h"
 #include "daemon/study/study.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "control/configure.h"
+#include "control/config/configure.h"
 #include "core/cluster/pool.h"
 
 typedef LIST(const char *) names_list;

@@ -2,7 +2,7 @@
 /* The configuration that is in force, from the state. */
 #include <string.h>
 
-#include "control/configure.h"
+#include "control/config/configure.h"
 #include "control/times.h"
 #include "control/unix_names.h"
 #include "wire/config/config.h"

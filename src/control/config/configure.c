@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "control/configure.h"
+#include "control/config/configure.h"
 #include "control/times.h"
 #include "control/unix_names.h"
 #include "sched/placement/cells.h"

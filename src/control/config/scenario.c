@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "control/scenario.h"
+#include "control/config/scenario.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "control/configure.h"
+#include "control/config/configure.h"
 #include "control/phrases.h"
 #include "control/submit.h"
 #include "core/engine.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "control/apply.h"
+#include "control/config/apply.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "control/configure.h"
+#include "control/config/configure.h"
 #include "control/lookup.h"
 #include "wire/json.h"
 
