@@ -33,8 +33,8 @@ static void help_all(void)
         const char *title;
     } groups[] = {
         { GROUP_JOBS, "Submit and control jobs" },
-        { GROUP_WATCH, "See what runs, and why something does not" },
-        { GROUP_ADMIN, "Configure and look after the machine" },
+        { GROUP_WATCH, "Show the state, and explain it" },
+        { GROUP_ADMIN, "Configure and maintain the machine" },
         { GROUP_DAEMON, "The daemon, and tools" },
     };
     AUTO_RELEASE(text) struct text text = { 0 };
@@ -47,7 +47,7 @@ static void help_all(void)
                 text_printf(&text, "  %-*s %s\n", NAME_WIDTH, command->name, command->summary);
         }
     }
-    text_add(&text, "\ntarn help COMMAND lists the options of a command; man tarn has more\n");
+    text_add(&text, "\ntarn help COMMAND lists the options of a command; man tarn describes all\n");
     screen_put(stdout, text.bytes);
 }
 

@@ -29,7 +29,7 @@
     }
 #define PTY                                                                                        \
     {                                                                                              \
-        "pty", 0, NULL, "run it on a terminal; tarn attach returns to it"                          \
+        "pty", 0, NULL, "run the job on a terminal; tarn attach returns to it"                     \
     }
 
 const struct option_entry options_run[] = {
@@ -172,7 +172,7 @@ static int read_script(struct sending *sending, const char *path, char **args, s
         }
         return error_set(err, -EINVAL,
                          "%s: not a script: expected #! and an interpreter on its first line; or "
-                         "say -- INTERPRETER %s",
+                         "write -- INTERPRETER %s",
                          source, path ? path : "FILE");
     }
     code = sbatch_parse_script(&sending->sbatch, script.bytes, script.length, source, err);

@@ -106,7 +106,7 @@ struct probe_ops {
     int (*devices)(struct probe *probe, struct probe_device **ret_devices, uint32_t *ret_count,
                    struct error *err);
     /* Everything that can be read of one device. ret->at is left alone. Fails with -ENODEV (it is
-     * gone from the bus), -EIO (it needs a reset, or the driver failed); words in err. */
+     * lost from the bus), -EIO (it needs a reset, or the driver failed); words in err. */
     int (*sample)(struct probe *probe, uint32_t device, struct reading *ret, struct error *err);
     /* Its processes; malloc'd. Fails as sample does, and with -ENOTSUP (this driver can't say). */
     int (*processes)(struct probe *probe, uint32_t device, struct probe_process **ret,

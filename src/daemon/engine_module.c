@@ -26,7 +26,8 @@ int engine_module_open(const char *name, const struct engine_options *options, s
         return error_set(err, -ENOENT, "engine %s", dlerror());
     const struct engine_module *module = dlsym(object, "tarn_engine_module");
     if (!module || module->version != ENGINE_MODULE_VERSION) {
-        code = error_set(err, -ENOEXEC, "engine %s: not an engine for version %d of the port", path,
+        code = error_set(err, -ENOEXEC,
+                         "engine %s: not an engine module for version %d of the interface", path,
                          ENGINE_MODULE_VERSION);
         dlclose(object);
         return code;

@@ -129,7 +129,7 @@ void inventory_device_event(const char *node, const struct probe_device *device,
                     .sick = device->sick },
     };
     if (!device->uuid[0] && !device->sick[0])
-        ret->device.sick = "its driver gives it no name";
+        ret->device.sick = "its driver reports no name";
 }
 
 static void emit_device(struct inventory *inventory, const struct engine_node *node, uint32_t index)
@@ -204,7 +204,7 @@ void inventory_complete(struct inventory *inventory)
             continue;
         state_describe_node(node, &event.node);
         event.node.state = NODE_DOWN;
-        event.node.reason = "not one of this engine's nodes any more";
+        event.node.reason = "no longer one of the nodes of the engine";
         event.node.going_at = 0;
         hub_emit(inventory->hub, &event);
     }

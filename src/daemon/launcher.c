@@ -576,7 +576,7 @@ static void recover_job(struct launcher *launcher, struct job *job)
         if (known[i])
             continue;
         if (job->run->member_states[all.places[i]] == MEMBER_STARTED)
-            report_failure(launcher, id, ENGINE_LOST, "no trace of it after the daemon's restart");
+            report_failure(launcher, id, ENGINE_LOST, "not found after a restart of the daemon");
         else if (is_stopping)
             report_failure(launcher, id, ENGINE_LOST, "stopped before it ran");
         else

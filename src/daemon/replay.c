@@ -15,8 +15,9 @@ enum { VERIFY, PRINT, STATE };
 
 const struct option_entry options_replay[] = {
     [VERIFY] = { "verify", 0, NULL,
-                 "decide again at every plan, and compare with the records and the snapshot" },
-    [PRINT] = { "print", 0, NULL, "print the records, one a line" },
+                 "repeat the decisions of every plan, and compare them with the records and the "
+                 "snapshot" },
+    [PRINT] = { "print", 0, NULL, "print the records, one per line" },
     [STATE] = { "state", 0, "DIR",
                 "state directory with the journal (default: as for tarn serve)" },
     { 0 },

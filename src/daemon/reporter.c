@@ -49,7 +49,7 @@ static void on_assigned(void *user, struct member_id id, const char *const *uuid
     hub_report(reporter->hub, &event);
     if (refused > 0)
         log_line(LOG_ERR,
-                 "the engine allocated other devices than the job can have job=%" PRIu64
+                 "the engine allocated devices that the job cannot have job=%" PRIu64
                  " rank=%" PRIu32 " devices=%" PRIu32,
                  id.job, id.rank, refused);
 }

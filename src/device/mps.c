@@ -128,7 +128,7 @@ int mps_start(const struct mps_device *mps, struct error *err)
         mps->probe->ops->compute_mode(mps->probe, mps->device, PROBE_COMPUTE_EXCLUSIVE, &unused);
     if (control(mps, NULL) != 0 || control(mps, "get_server_list\n") != 0) {
         mps_stop(mps);
-        return error_set(err, -EIO, "mps: its daemon for %s does not start; see %s/control.log",
+        return error_set(err, -EIO, "mps: its server for %s does not start; see %s/control.log",
                          mps->uuid, mps->folder);
     }
     return 0;

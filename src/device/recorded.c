@@ -56,7 +56,7 @@ static int recorded_sample(struct probe *probe, uint32_t device, struct reading 
     usec_t at = ret->at;
 
     if (device >= recorded->count)
-        return error_set(err, -ENODEV, "device %" PRIu32 ": there is no such one", device);
+        return error_set(err, -ENODEV, "device %" PRIu32 ": no such device", device);
     *ret = recorded->items[device].reading;
     ret->at = at;
     return 0;

@@ -37,7 +37,7 @@ static struct probe *part_of(const struct several *several, uint32_t device, uin
 
 static int no_device(uint32_t device, struct error *err)
 {
-    return error_set(err, -ENODEV, "device %" PRIu32 ": there is no such one", device);
+    return error_set(err, -ENODEV, "device %" PRIu32 ": no such device", device);
 }
 
 static int not_able(uint32_t device, struct error *err)

@@ -64,12 +64,12 @@ int outlook_decode(const struct text *bytes, struct outlook_side *ret, struct er
     struct head head;
 
     if (bytes->length < sizeof(head))
-        return error_set(err, -EIO, "what came of one run: cut short");
+        return error_set(err, -EIO, "result of a run: truncated");
     memcpy(&head, at, sizeof(head));
     at += sizeof(head);
     size_t size = head.jobs * sizeof(ret->jobs.items[0]);
     if (head.jobs > bytes->length || size > (size_t)(end - at))
-        return error_set(err, -EIO, "what came of one run: cut short");
+        return error_set(err, -EIO, "result of a run: truncated");
     list_reserve(&ret->jobs, head.jobs);
     if (size > 0)
         memcpy(ret->jobs.items, at, size);
@@ -78,7 +78,7 @@ int outlook_decode(const struct text *bytes, struct outlook_side *ret, struct er
     for (uint64_t i = 0; i < head.queues; i++) {
         size_t length = strnlen(at, (size_t)(end - at));
         if (at + length >= end)
-            return error_set(err, -EIO, "what came of one run: cut short");
+            return error_set(err, -EIO, "result of a run: truncated");
         list_add(&ret->queues, mem_string(at));
         at += length + 1;
     }
@@ -472,7 +472,7 @@ static int decode(struct text *bytes, struct outlook_side *ret, struct error *er
     int32_t code;
 
     if (bytes->length < sizeof(code))
-        return error_set(err, -EIO, "the run without the change was ended before its end");
+        return error_set(err, -EIO, "the simulation without the change ended early");
     memcpy(&code, bytes->bytes, sizeof(code));
     const char *rest = bytes->bytes + sizeof(code);
     struct text body = { .bytes = (char *)(uintptr_t)rest, .length = bytes->length - sizeof(code) };

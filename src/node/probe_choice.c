@@ -204,8 +204,8 @@ int probe_choice_find(struct probe **probe, struct probe_devices *ret, struct er
         if (atomic_exchange(&search->is_left, true))
             search_release(search);
         return error_set(err, -ETIMEDOUT,
-                         "devices: the driver (%s) does not answer for %d s; does a device hang? "
-                         "(--devices none starts without)",
+                         "devices: the driver (%s) has not answered for %d s; a device may hang "
+                         "(--devices none starts without devices)",
                          name, FIND_MS / 1000);
     }
     int code = search->code;

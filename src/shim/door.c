@@ -104,7 +104,8 @@ static void guest_start(struct shim *shim, struct guest *guest, struct visit *vi
         return;
     }
     if (!shim->has_started || shim->main_dead || shim->is_stopping) {
-        guest_refuse(guest, ESRCH, shim->has_started ? "the job ends" : "the job starts only now");
+        guest_refuse(guest, ESRCH,
+                     shim->has_started ? "the job ends" : "the job is still starting");
         return;
     }
     if (!visit->argv[0]) {

@@ -109,7 +109,7 @@ static void child_become_user(const struct order *order, int pipe_fd)
             child_fail(pipe_fd, errno, "cannot become user %u: %s", order->uid, words_errno(errno));
     }
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        child_fail(pipe_fd, errno, "cannot give up new privileges: %s", words_errno(errno));
+        child_fail(pipe_fd, errno, "cannot disable new privileges: %s", words_errno(errno));
 }
 
 static void child_enter_directory(const struct order *order, int pipe_fd)

@@ -82,7 +82,7 @@ int calendar_add(struct calendar *calendar, struct calendar_rules *into, const c
     int code = 0;
 
     if (length > CALENDAR_WORDS_MAX)
-        return error_set(err, -E2BIG, "%zu bytes, at most %d are taken", length,
+        return error_set(err, -E2BIG, "%zu bytes, at most %d are accepted", length,
                          CALENDAR_WORDS_MAX);
     if (string_has_control(words) || !string_is_utf8(words, length))
         return error_set(err, -EINVAL, "a control character or no UTF-8 in it");

@@ -86,7 +86,7 @@ int zone_of_rule(const char *name, const char *rule, struct zone **ret, struct e
 
     if (strlen(rule) > RULE_LENGTH_MAX || !zone_rule_parse(rule, &parsed))
         return error_set(err, -EINVAL,
-                         "zone %.63s: '%.80s' is no rule; expected one like "
+                         "zone %.63s: '%.80s' is not a rule; expected one like "
                          "CET-1CEST,M3.5.0,M10.5.0/3",
                          name, rule);
     *ret = zone_create(name);

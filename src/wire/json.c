@@ -40,7 +40,7 @@ int json_parse(const char *text, size_t length, size_t size_max, const char *sou
     json_error_t detail;
 
     if (length > size_max)
-        return error_set(err, -E2BIG, "%s: %zu bytes, at most %zu are taken", where, length,
+        return error_set(err, -E2BIG, "%s: %zu bytes, at most %zu are accepted", where, length,
                          size_max);
     if (json_measure(text, length).depth > JSON_DEPTH_MAX) /* before the parser, which recurses */
         return error_set(err, -E2BIG, "%s: more than %d levels deep", where, JSON_DEPTH_MAX);

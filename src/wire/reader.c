@@ -134,7 +134,7 @@ int reader_string(const struct reader *reader, const json_t *object, const char 
         return reader_fail(reader, -EINVAL, object, key, "expected a string, not %s",
                            reader_kind(value));
     if (json_string_length(value) > length_max)
-        return reader_fail(reader, -E2BIG, object, key, "%zu bytes, at most %zu are taken",
+        return reader_fail(reader, -E2BIG, object, key, "%zu bytes, at most %zu are accepted",
                            json_string_length(value), length_max);
     *ret = json_string_value(value);
     return 0;
@@ -187,9 +187,10 @@ int reader_name(const struct reader *reader, const json_t *object, const char *k
     if (code < 0 || !name)
         return code;
     if (!name_is_valid(name))
-        return reader_fail(reader, -EINVAL, object, key,
-                           "'%.80s' is no name; expected 1 to %d letters, digits and '._-+@'", name,
-                           NAME_MAX_BYTES);
+        return reader_fail(
+            reader, -EINVAL, object, key,
+            "'%.80s' is not a valid name; expected 1 to %d letters, digits and '._-+@'", name,
+            NAME_MAX_BYTES);
     *ret = name;
     return 0;
 }
@@ -321,9 +322,10 @@ static int check_list_name(const struct reader *reader, const json_t *object, co
                            reader_kind(item));
     const char *name = json_string_value(item);
     if (!name_is_valid(name))
-        return reader_fail(reader, -EINVAL, object, key,
-                           "'%.80s' is no name; expected 1 to %d letters, digits and '._-+@'", name,
-                           NAME_MAX_BYTES);
+        return reader_fail(
+            reader, -EINVAL, object, key,
+            "'%.80s' is not a valid name; expected 1 to %d letters, digits and '._-+@'", name,
+            NAME_MAX_BYTES);
     for (size_t i = 0; i < count; i++) {
         if (strcmp(before[i], name) == 0)
             return reader_fail(reader, -EINVAL, object, key, "'%s' is given twice", name);
@@ -342,8 +344,8 @@ int reader_names(const struct reader *reader, const json_t *object, const char *
         return reader_fail(reader, -EINVAL, object, key, "expected a list of names, not %s",
                            reader_kind(value));
     if (count > count_max)
-        return reader_fail(reader, -E2BIG, object, key, "%zu names, at most %zu are taken", count,
-                           count_max);
+        return reader_fail(reader, -E2BIG, object, key, "%zu names, at most %zu are accepted",
+                           count, count_max);
     char **names = mem_zero(count + 1, sizeof(names[0]));
     for (size_t i = 0; i < count; i++) {
         const json_t *item = is_list ? json_array_get(value, i) : value;

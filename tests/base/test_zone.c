@@ -147,7 +147,7 @@ static void what_is_no_rule_is_refused(void **state)
     }
     assert_null(zone);
     assert_int_equal(zone_of_rule("x", "CET", &zone, &err), -EINVAL);
-    assert_string_equal(err.text, "zone x: 'CET' is no rule; expected one like "
+    assert_string_equal(err.text, "zone x: 'CET' is not a rule; expected one like "
                                   "CET-1CEST,M3.5.0,M10.5.0/3");
 }
 

@@ -272,7 +272,7 @@ static void a_job_that_ran_out_of_memory_gets_more(void **state)
         const char *yaml, *text;
     } bad[] = {
         { "{" JOB ", retry: {oom: {memory: x1.5}}}",
-          "retry: oom: more memory than what? expected memory: SIZE, too" },
+          "retry: oom: no effect without memory; expected memory: SIZE as well" },
         { "{" JOB ", memory: 1G, retry: {oom: {}}}",
           "retry: oom: expected {memory: x1.5}, or false" },
         { "{" JOB ", memory: 1G, retry: {oom: {memory: x1}}}",

@@ -162,7 +162,7 @@ static void a_bad_request_is_refused_in_words_and_changes_nothing(void **state)
         { "h100:-1", "gpus 'h100:-1': '-1': expected 1 to 4096 gpus, or a part like 0.5" },
         { "h100:", "gpus 'h100:': nothing after ':'; expected a number, as in h100:2" },
         { "h100:x", "gpus 'h100:x': 'x': not a number of gpus" },
-        { "h100:0", "gpus 'h100:0': '0': no gpu at all; expected 1 to 4096, or a part like 0.5" },
+        { "h100:0", "gpus 'h100:0': '0': no gpus; expected 1 to 4096, or a part like 0.5" },
         { "0.0005", "gpus '0.0005': '0.0005': not a number with at most three decimals" },
         { "4097", "gpus '4097': '4097': at most 4096 gpus a member" },
         { "99999999999999999999", "gpus '99999999999999999999': '99999999999999999999': more than "

@@ -349,9 +349,9 @@ static void a_device_that_is_gone_says_so(void **state)
 
     tree_remove(*state, "/sys/devices");
     assert_int_equal(machine.probe->ops->sample(machine.probe, 0, &reading, &err), -ENODEV);
-    assert_string_equal(err.text, "0000:03:00.0: gone from the bus");
+    assert_string_equal(err.text, "0000:03:00.0: lost from the bus");
     assert_int_equal(machine.probe->ops->sample(machine.probe, 5, &reading, &err), -ENODEV);
-    assert_string_equal(err.text, "device 5: there is no such one");
+    assert_string_equal(err.text, "device 5: no such device");
     close_machine(&machine);
 }
 

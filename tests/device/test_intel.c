@@ -246,7 +246,7 @@ static void a_device_that_is_gone_says_so(void **state)
 
     tree_remove(*state, "/sys/bus/pci/devices/0000:4f:00.0");
     assert_int_equal(machine.probe->ops->sample(machine.probe, 1, &reading, &err), -ENODEV);
-    assert_string_equal(err.text, "0000:4f:00.0: gone from the bus");
+    assert_string_equal(err.text, "0000:4f:00.0: lost from the bus");
     assert_int_equal(machine.probe->ops->sample(machine.probe, 2, &reading, &err), -ENODEV);
     close_machine(&machine);
     machine = machine_at("/nowhere");

@@ -144,7 +144,7 @@ static void what_one_can_not_do_is_said_of_its_devices(void **state)
     assert_string_equal(err.text, "device 1: its driver can't do this");
     assert_int_equal(probe->ops->mig_mode(probe, 0, true, &err), -ENOTSUP);
     assert_int_equal(probe->ops->compute_mode(probe, 2, PROBE_COMPUTE_EXCLUSIVE, &err), -ENODEV);
-    assert_string_equal(err.text, "device 2: there is no such one");
+    assert_string_equal(err.text, "device 2: no such device");
     probe->ops->destroy(probe);
 }
 

@@ -374,7 +374,7 @@ def test_a_job_sends_mail_when_it_asks_for_it(machine):
 
 @pytest.mark.parametrize("silence,words", [
     ({"fault": "hot"}, "expected a list"),
-    ([{"fault": "cold"}], "'cold' is none"),
+    ([{"fault": "cold"}], "'cold': no such alert"),
     ([{"uuid": "a b"}], "expected the UUID"),
     ([{"until": "soon"}], "expected a date in UTC"),
     ([{"until": "08:00"}], "expected a date in UTC"),

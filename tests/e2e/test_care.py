@@ -411,7 +411,7 @@ def test_a_command_that_can_not_be_run_says_nothing_of_the_device(machine, tmp_p
     ({"health": {"after": "/etc/passwd; true"}}, "health: after: /etc/passwd: not a program that the daemon may run"),
     ({"health": {"after": "/etc"}}, "health: after: /etc: not a program"),
     ({"health": {"before": "check"}}, "expected an absolute path"),
-    ({"health": {"timeout": "10s"}}, "of what?"),
+    ({"health": {"timeout": "10s"}}, "no effect without a command"),
     ({"health": {"after": "/bin/true", "timeout": "2h"}}, "expected 1s to 1h"),
     ({"health": {"jobs": "some"}}, "jobs"),
     ({"health": {"befor": "/bin/true"}}, "did you mean 'before'"),

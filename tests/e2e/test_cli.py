@@ -217,7 +217,7 @@ def test_words_of_other_programs_lead_to_the_command(shell):
 def test_help_is_in_groups_and_each_command_has_two_examples(shell):
     text = shell.out("help")
     titles = [line for line in text.splitlines() if line and line[0] != " "][1:-1]
-    assert titles == ["Submit and control jobs", "See what runs, and why something does not", "Configure and look after the machine",
+    assert titles == ["Submit and control jobs", "Show the state, and explain it", "Configure and maintain the machine",
                       "The daemon, and tools"]
     verbs = re.findall(r"^  ([a-z]+) +[a-z]", text, re.M)[1:]
     assert "submit" in verbs and len(verbs) > 40 and len(set(verbs)) == len(verbs)
@@ -693,4 +693,4 @@ def test_doctor_looks_at_what_a_newcomer_lacks(shell):
         done = subprocess.run([TARN, "doctor"], user=65534, group=65534, extra_groups=[], cwd="/", stdout=subprocess.PIPE, text=True,
                               env=dict(shell.environment, HOME=shell.root), timeout=tarn_test.PATIENCE_S)
         assert re.search(r"^note  processes  .*(systemd-run --user --scope -p Delegate=yes tarn up|not mounted)", done.stdout, re.M), done
-        assert "limits are counted, not enforced" in done.stdout
+        assert "limits are tracked, not enforced" in done.stdout

@@ -420,9 +420,9 @@ def test_pytorch_with_gloo_goes_on_at_another_size(eight, tmp_path):
 
 def test_what_can_not_be_done_yet_is_refused_by_name(eight):
     for keys, words in (({"ranks": "2..4", "resize": "live"}, "resize: live: not supported yet"),
-                        ({"ranks": 2, "on_member_loss": "go_on"}, "on_member_loss: go_on: without a least number"),
+                        ({"ranks": 2, "on_member_loss": "go_on"}, "on_member_loss: go_on: only for a gang with a minimum size"),
                         ({"ranks": "4..2"}, "ranks: '4..2': expected 1 to 4096, or a range like 2..8"),
-                        ({"ranks": 2, "heals": 2}, "heals: without on_member_loss: heal it is never healed")):
+                        ({"ranks": 2, "heals": 2}, "heals: no effect without on_member_loss: heal")):
         with pytest.raises(Refused) as refused:
             eight.api.submit(run="true", **keys)
         assert words in refused.value.message

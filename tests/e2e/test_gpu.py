@@ -307,8 +307,8 @@ def test_a_device_that_hangs_when_the_daemon_starts_is_an_answer(machine):
     machine.daemon.kill()
     machine.tell(gpu(0), gpu(1), "gpu 1 hang 300")
     process, words = machine.daemon.try_start(90)
-    assert words == ("devices: the driver (nvml) does not answer for 30 s; does a device hang? "
-                     "(--devices none starts without)")
+    assert words == ("devices: the driver (nvml) has not answered for 30 s; a device may hang "
+                     "(--devices none starts without devices)")
     assert process.returncode == 1
     machine.tell(gpu(0), gpu(1))
     machine.daemon.start()
@@ -413,7 +413,7 @@ def test_shares_are_served_by_mps_where_it_is_installed(make_daemon, tmp_path):
     open(os.path.join(folder, "broken"), "w").close()
     job = machine.api.submit(command=["true"], gpus="mps=25%", cpus=0)
     wait_until("it ended", lambda: machine.api.job(job)["state"] == "ended")
-    assert "its daemon for" in machine.api.job(job)["reason"]
+    assert "its server for" in machine.api.job(job)["reason"]
 
 
 def test_who_takes_more_memory_than_given_is_warned_then_ended_and_never_the_neighbour(machine):
@@ -435,14 +435,14 @@ def test_who_takes_more_memory_than_given_is_warned_then_ended_and_never_the_nei
 
 @pytest.mark.parametrize("config,words", [
     ({"idle": {"stop": "1h"}}, "a job is not stopped without a warning"),
-    ({"idle": {"warn": 30}}, "expected at least a minute, or seconds that are called so, like 30s"),
+    ({"idle": {"warn": 30}}, "expected at least a minute, or seconds with their unit, like 30s"),
     ({"idle": {"warn": "0.5s"}}, "expected"),
-    ({"idle": {"warn": "5s", "stop": "9s"}}, "or twice a shorter one"),
+    ({"idle": {"warn": "5s", "stop": "9s"}}, "with warn below a minute, at least twice warn"),
     ({"idle": {"warn": "10m", "stop": "10m"}}, "expected at least a minute more than warn"),
     ({"idle": {"wran": "10m"}}, "did you mean 'warn'"),
     ({"alerts": {"command": "page"}}, "expected an absolute path"),
     ({"alerts": {"owner_command": "page"}}, "expected an absolute path"),
-    ({"alerts": {"owner_mail": "ana@example.org"}}, "expected what stands behind the @"),
+    ({"alerts": {"owner_mail": "ana@example.org"}}, "expected the domain of the addresses"),
     ({"alerts": {"webhook": "ftp://x"}}, "expected http:// or https://"),
 ])
 def test_rules_that_make_no_sense_change_nothing(machine, config, words):

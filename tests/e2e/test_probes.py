@@ -294,7 +294,7 @@ def test_choose_compares_the_models_best_first(make_daemon, tmp_path):
     out = run(daemon, "choose", "--gpus", "1")
     lines = out.splitlines()
     assert lines[0].split()[:4] == ["MODEL", "RUN", "WAIT", "COST"] and lines[1].startswith("t4")
-    assert "15 GiB, fits" in lines[1] and "published" in lines[1] and "least cost for its speed" in lines[3]
+    assert "15 GiB, fits" in lines[1] and "published" in lines[1] and "in order of cost per speed" in lines[3]
     held = daemon.api.submit(command=["sleep", "60"], gpus="h100:1", cpus=0, max_duration="10m")
     daemon.api.wait_state(held, "running")
     busy = json.loads(run(daemon, "choose", "-f", str(path), "--json"))["models"]
@@ -371,11 +371,11 @@ def test_described_devices_survive_a_restart_and_go_with_their_description(make_
 @pytest.mark.parametrize("change,words", [
     ({"model": None}, "device tpu: expected model, like v5e"),
     ({"count": 65}, "device tpu: count: 65, expected 1 to 64"),
-    ({"env": {"1A": "x"}}, "device tpu: 1A: is no name of a variable"),
+    ({"env": {"1A": "x"}}, "device tpu: 1A: is not a valid name of a variable"),
     ({"env": {"A": "${index}"}},
-     "device tpu: A: expected a text, in which ${indices}, ${uuids} and ${count} stand for what a job has"),
+     "device tpu: A: expected a string, in which ${indices}, ${uuids} and ${count} stand for the devices of a job"),
     ({"env": {"A": "a\nB=c"}},
-     "device tpu: A: expected a text, in which ${indices}, ${uuids} and ${count} stand for what a job has"),
+     "device tpu: A: expected a string, in which ${indices}, ${uuids} and ${count} stand for the devices of a job"),
     ({"env": {"A": "x" * 2000}}, "device tpu: env: longer than 1023 letters in all"),
     ({"files": ["/etc/passwd"]},
      "device tpu: files: expected files below /dev, in which ${index} stands for the number of a device"),

@@ -215,7 +215,7 @@ def test_options_are_kept_and_shown(api, daemon):
     ({"estimate": "3h", "max_duration": "2h"}, "estimate: 3h00m, but max_duration ends it after 2h00m"),
     ({"estimate": 0}, "estimate: expected how long it will run"),
     ({"deadline": "2020-01-01"}, "deadline '2020-01-01': it has passed"),
-    ({"deadline": "now"}, "deadline: 'now': expected a time to come"),
+    ({"deadline": "now"}, "deadline: 'now': expected a time in the future"),
     ({"deadline": "+18:00"}, "deadline: '+18:00': not a time"),
     ({"deadline": "soon"}, "deadline: 'soon': not a time"),
     ({"deadline": "+1h", "estimate": "2h"}, "deadline in 1h00m: too early for an estimate of 2h00m"),

@@ -428,7 +428,7 @@ static void a_shim_of_another_version_is_told_as_that(void **state)
     const struct engine_outcome *end = harness_end(harness, 1);
     assert_int_equal(end->kind, ENGINE_FAILED);
     assert_string_equal(end->reason,
-                        "tarn-shim does not understand its order: it is of another version");
+                        "tarn-shim does not understand its order: it has another version");
 }
 
 int main(void)

@@ -300,7 +300,7 @@ static void roles_that_make_no_sense_are_refused(void **state)
     request = two_roles(roles, "1", "1");
     roles[0].name[0] = '-';
     assert_true(request_check(&request, &err) < 0);
-    assert_string_equal(err.text, "role -earner: '-earner' is no name");
+    assert_string_equal(err.text, "role -earner: '-earner' is not a valid name");
 }
 
 static void events_keep_the_roles(void **state)

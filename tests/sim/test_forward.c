@@ -340,7 +340,7 @@ static void what_fails_in_the_other_process_is_told_here(void **unused)
         const char *words;
     } cases[] = {
         { fail_the_first, -EINVAL, "no such thing" },
-        { abort_the_first, -EIO, "the run without the change was ended before its end" },
+        { abort_the_first, -EIO, "the simulation without the change ended early" },
     };
     (void)unused;
 

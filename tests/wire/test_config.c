@@ -464,7 +464,7 @@ static void a_bad_configuration_is_refused_with_line_and_words(void **state)
           "t.yaml:2: node n: gpu_labels: 'x': expected numbers of GPUs, and names or names with "
           "values, like {0: [big], 3: [zone=b, slow]}" },
         { "nodes:\n  n: {price: -1}\n",
-          "t.yaml:2: node n: price: expected what it costs for an hour, 0 to 1000000" },
+          "t.yaml:2: node n: price: expected a price per hour, 0 to 1000000" },
         { "nodes:\n  n: {spt: true}\n",
           "t.yaml:2: node n: unknown key 'spt'; did you mean 'spot'?" },
         { "pools:\n  p: {where: 'a b'}\n",
@@ -514,16 +514,16 @@ static void a_bad_configuration_is_refused_with_line_and_words(void **state)
           "{guarantee: 10}}}\n",
           "t.yaml: queue q: its queues are guaranteed 13 gpus together, more than its limit of 9" },
         { "prices: {h100: dear}\n",
-          "t.yaml:1: prices: h100: expected what one costs for an hour, 0 to 1000" },
+          "t.yaml:1: prices: h100: expected a price per hour, 0 to 1000" },
         { "queues:\n  q: {priority: 5}\n", "t.yaml:2: queue q: unknown key 'priority'" },
         { "queues:\n  root: {}\n", "t.yaml:2: queue root: no name; " NAME_EXPECTED ", not root" },
         { "queues:\n  a: {queues: {b: {}}}\n  b: {}\n", "t.yaml:2: queue b: named twice" },
         { "queues:\n  abc: {}\n  d: {parent: abd}\n", "t.yaml:3: queue d: parent: no queue 'abd'; "
                                                       "did you mean 'abc'?" },
         { "queues:\n  a: {queues: {b: {parent: c}}}\n  c: {}\n",
-          "t.yaml:2: queue b: parent: 'c', but it stands below a already" },
+          "t.yaml:2: queue b: parent: 'c', but its parent is already a" },
         { "queues:\n  a: {parent: b}\n  b: {parent: a}\n",
-          "t.yaml:2: queue a: parent: it stands below itself, or more than 8 levels deep" },
+          "t.yaml:2: queue a: parent: it is below itself, or more than 8 levels deep" },
         { "queues: {a: {queues: {b: {queues: {c: {queues: {d: {queues: {e: {queues: {f: {queues: "
           "{g: {queues: {h: {queues: {i: {}}}}}}}}}}}}}}}}}}\n",
           "t.yaml:1: queue i: more than 8 levels deep" },
@@ -577,7 +577,7 @@ static void pools_and_queues_have_limits(void **state)
 
     assert_int_equal(parse_many("pools", CONFIG_POOLS_MAX, &err), 0);
     assert_int_equal(parse_many("pools", CONFIG_POOLS_MAX + 1, &err), -E2BIG);
-    assert_string_equal(err.text, "pools: 257 pools, at most 256 are taken");
+    assert_string_equal(err.text, "pools: 257 pools, at most 256 are accepted");
     assert_int_equal(parse_many("queues", CONFIG_QUEUES_MAX, &err), 0);
     assert_int_equal(parse_many("queues", CONFIG_QUEUES_MAX + 1, &err), -E2BIG);
     assert_string_equal(err.text, "queue n1000: more than 1000 queues");

@@ -185,7 +185,7 @@ static void what_is_wrong_is_said_with_its_line(void **state)
           "t.yaml:2: queue q: gpu_hours: hard: expected true, false or kill" },
         { "windows: {n: \"22:00-06:00\"}\nqueues: {a: {}}\npools:\n  p: {type: static, queue: a, "
           "during: {n: {max: 1}}}\n",
-          "t.yaml:4: pool p: during: a static pool has a fixed size; expected none of it" },
+          "t.yaml:4: pool p: during: a static pool has a fixed size; expected no windows" },
     };
     (void)state;
 

@@ -61,8 +61,8 @@ static void an_unknown_letter_changes_nothing(void **state)
         const char *pattern;
         const char *text;
     } cases[] = {
-        { "a%q", "'a%q': '%q' means nothing; expected %j %A %a %x %u %t %N or %%" },
-        { "a%\x01", "'a%\x01': '%?' means nothing; expected %j %A %a %x %u %t %N or %%" },
+        { "a%q", "'a%q': unknown '%q'; expected %j %A %a %x %u %t %N or %%" },
+        { "a%\x01", "'a%\x01': unknown '%?'; expected %j %A %a %x %u %t %N or %%" },
         { "a%", "'a%': ends with '%'; a percent sign is '%%'" },
         { "%11j", "'%11j': wider than 10 digits" },
     };

@@ -301,7 +301,7 @@ static void a_bad_command_line_is_refused_in_words(void **state)
         { "--ranks 8..2", "--ranks: '8..2': expected 1 to 4096, or a range like 2..8" },
         { "-N 3-2", "--nodes: '3-2': expected a whole number" },
         { "-c x", "--cpus-per-task: 'x': not a number with at most three decimals" },
-        { "--cpus-per-gpu 2", "--cpus-per-gpu: no gpus are asked for" },
+        { "--cpus-per-gpu 2", "--cpus-per-gpu: no gpus are requested" },
         { "--mem 5X", "--mem: '5X': not a size; expected one like 512M, 20G or 1.5T" },
         { "--mem 2P", "--mem: '2P': not a size; expected one like 512M, 20G or 1.5T" },
         { "--mem 2000T", "--mem: '2000T': more than a pebibyte" },
@@ -321,12 +321,12 @@ static void a_bad_command_line_is_refused_in_words(void **state)
           "--priority: 'urgent', expected low, normal, high or -1000 to 1000" },
         { "--nice=lots", "--nice: 'lots', expected low, normal, high or -1000 to 1000" },
         { "--open-mode rw", "--open-mode: 'rw': expected append or truncate" },
-        { "--signal KILL@60", "--signal: 'KILL': no signal that a job can be asked with to save "
-                              "its work; expected one like USR1, USR2 or TERM" },
+        { "--signal KILL@60", "--signal: 'KILL': not a signal that can ask a job to save its work; "
+                              "expected one like USR1, USR2 or TERM" },
         { "--signal USR1@soon",
           "--signal: 'soon': not a duration; expected one like 90s, 1h30m or 2-12:00:00" },
         { "--signal USR1@60 --grace 30s",
-          "--signal: 'USR1@60': says a grace period, as --grace does; expected one of them" },
+          "--signal: 'USR1@60': sets a grace period, like --grace; expected one of them" },
         { "--retry 101", "--retry: 101, expected 1 to 100" },
         { "-J \xff", "--job-name: not UTF-8, or longer than 131071 bytes" },
     };
@@ -354,7 +354,7 @@ static void a_bad_script_is_refused_with_its_line(void **state)
         { "#SBATCH -n 2 --gpus-per-task=0.5\n",
           "a.sh:1: --gpus-per-task: '0.5' for each of 2 tasks: expected whole GPUs" },
         { "#SBATCH -J 'x\n", "a.sh:1: #SBATCH: a quote is not closed" },
-        { "#SBATCH -J x y\n", "a.sh:1: #SBATCH: 'y' is no option" },
+        { "#SBATCH -J x y\n", "a.sh:1: #SBATCH: 'y' is not an option" },
         { "#SBATCH --file=x\n", "a.sh:1: --file: only on a command line, not in a script" },
         { "\n#SBATCH --gpus=h100:\n", "a.sh:2: gpus 'h100:': nothing after ':'; expected a number, "
                                       "as in h100:2" },

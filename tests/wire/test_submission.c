@@ -394,9 +394,9 @@ static void a_bad_checkpoint_is_refused_in_words(void **state)
           "x.yaml:2: checkpoint: every: '10ms': expected 1s or more, or auto" },
         { "checkpoint: {every: unlimited}", "x.yaml:2: checkpoint: every: longer than a year" },
         { "checkpoint: {takes: 2d}", "x.yaml:2: checkpoint: takes: longer than a day" },
-        { "checkpoint: {signal: KILL}", "x.yaml:2: checkpoint: signal: 'KILL': no signal that a "
-                                        "job can be asked with to save its "
-                                        "work; expected one like USR1, USR2 or TERM" },
+        { "checkpoint: {signal: KILL}",
+          "x.yaml:2: checkpoint: signal: 'KILL': not a signal that can ask a job to save its work; "
+          "expected one like USR1, USR2 or TERM" },
         { "checkpoint: {grace: 2d}", "x.yaml:2: checkpoint: grace: longer than a day" },
         { "checkpoint: {grace: 2m}\ngrace: 1m", "x.yaml:2: checkpoint: grace: not the same as the "
                                                 "job's own grace; expected one of them" },
@@ -467,9 +467,10 @@ static const struct {
     { "stages: {}\n", "x.yaml:1: stages: 0 stages, expected 1 to 256" },
     { "stages: {a: 5}\n", "x.yaml: stage a: expected a map of keys, not a number" },
     { "stages: {a: }\n", "x.yaml: stage a: expected a map of keys, not nothing" },
-    { "stages: {\"a/b\": {run: x}}\n", "x.yaml: stage a/b: no name of a stage; " NAME_EXPECTED },
-    { "name: a b\nrun: x\n", "x.yaml:1: name: 'a b' is no name; " NAME_EXPECTED },
-    { "run: x\nqueue: ..\n", "x.yaml:2: queue: '..' is no name; " NAME_EXPECTED },
+    { "stages: {\"a/b\": {run: x}}\n",
+      "x.yaml: stage a/b: not a valid name of a stage; " NAME_EXPECTED },
+    { "name: a b\nrun: x\n", "x.yaml:1: name: 'a b' is not a valid name; " NAME_EXPECTED },
+    { "run: x\nqueue: ..\n", "x.yaml:2: queue: '..' is not a valid name; " NAME_EXPECTED },
     { "run: x\nqueue: 5\n", "x.yaml:2: queue: expected a string, not a number" },
     { "run: [x]\n", "x.yaml:1: run: expected a string, not a list" },
     { "run: \"\"\n", "x.yaml:1: run: nothing to run" },
@@ -502,9 +503,9 @@ static const struct {
     { "run: x\ngpus: {any_of: [{}]}\n", "x.yaml:2: gpus: any_of: expected a string or number like "
                                         "h100:2, not a map" },
     { "run: x\ngpus: {any_of: [0.5], sharing: exclusive}\n",
-      "x.yaml:2: gpus: sharing: exclusive, but a part of a gpu is asked for" },
+      "x.yaml:2: gpus: sharing: exclusive, but a part of a gpu is requested" },
     { "run: x\ngpus: {any_of: [1], sharing: mps}\n",
-      "x.yaml:2: gpus: sharing: mps, but no part like 0.5 is asked for" },
+      "x.yaml:2: gpus: sharing: mps, but no part like 0.5 is requested" },
     { "run: x\ngpus: {any_of: [1], sharing: some}\n",
       "x.yaml:2: gpus: sharing: 'some', expected any, exclusive or mps" },
     { "run: x\ncpus: many\n", "x.yaml:2: cpus: 'many': not a number with at most three decimals" },
@@ -522,10 +523,9 @@ static const struct {
     { "run: x\nranks: 2..4\nresize: live\n",
       "x.yaml:3: resize: live: not supported yet; expected restart or never" },
     { "run: x\nranks: 2\non_member_loss: go_on\n",
-      "x.yaml:3: on_member_loss: go_on: without a least number of members, as in ranks: 2..8, none "
-      "can be missing; see heal" },
-    { "run: x\nranks: 2\nheals: 3\n",
-      "x.yaml:3: heals: without on_member_loss: heal it is never healed" },
+      "x.yaml:3: on_member_loss: go_on: only for a gang with a minimum size, like ranks: 2..8; "
+      "heal restarts other gangs" },
+    { "run: x\nranks: 2\nheals: 3\n", "x.yaml:3: heals: no effect without on_member_loss: heal" },
     { "run: x\nranks: 2\non_member_loss: heal\nheals: 0\n",
       "x.yaml:4: heals: 0, expected 1 to 1000" },
     { "run: x\nroles: chief\n", "x.yaml:2: roles: expected a map from name to role, not a string" },
@@ -534,8 +534,8 @@ static const struct {
       "x.yaml:2: roles: 9 roles, expected 1 to 8" },
     { "run: x\nroles:\n  learner: {ranks: 1}\n  actor: {rank: 2}\n",
       "x.yaml:4: role actor: unknown key 'rank'; did you mean 'ranks'?" },
-    { "run: x\nroles:\n  .a: {ranks: 1}\n",
-      "x.yaml:3: role .a: no name of a role; expected 1 to 63 letters, digits and '._-+@'" },
+    { "run: x\nroles:\n  .a: {ranks: 1}\n", "x.yaml:3: role .a: not a valid name of a role; "
+                                            "expected 1 to 63 letters, digits and '._-+@'" },
     { "run: x\nroles:\n  actor: {ranks: 2..8}\n",
       "x.yaml:3: role actor: ranks: '2..8': a gang with roles can't be elastic yet; expected a "
       "number" },
@@ -548,7 +548,8 @@ static const struct {
     { "run: x\nnodes: 2\nroles:\n  actor: {cpus: 2}\n",
       "x.yaml:2: nodes: not together with roles" },
     { "run: x\nroles:\n  actor: {env: {1A: b}}\n",
-      "x.yaml:3: role actor: env: 1A: no name of a variable; expected 1 to 255 letters, digits and "
+      "x.yaml:3: role actor: env: 1A: not a valid name of a variable; expected 1 to 255 letters, "
+      "digits and "
       "'_'" },
     { "run: x\nrole: {a: {}}\n", "x.yaml:2: unknown key 'role'; did you mean 'roles'?" },
     { "run: x\nranks: 1\nnodes: 2\n", "x.yaml: nodes: 2 for 1 member; each node has at least one" },
@@ -565,11 +566,12 @@ static const struct {
       "1 to 10000" },
     { "run: x\nmatrix: [a]\n", "x.yaml:2: matrix: expected a map from name to values, not a list" },
     { "run: x\nmatrix: {}\n", "x.yaml:2: matrix: 0 parameters, expected 1 to 16" },
-    { "run: x\nmatrix: {a: []}\n", "x.yaml:2: matrix: a: no value at all" },
+    { "run: x\nmatrix: {a: []}\n", "x.yaml:2: matrix: a: no values" },
     { "run: x\nmatrix: {a: [[1]]}\n", "x.yaml:2: matrix: a: expected strings and numbers, not a "
                                       "list" },
-    { "run: x\nmatrix: {a-b: 1}\n", "x.yaml:2: matrix: a-b: no parameter name; expected 1 to 32 "
-                                    "letters, digits and '_'" },
+    { "run: x\nmatrix: {a-b: 1}\n",
+      "x.yaml:2: matrix: a-b: not a valid parameter name; expected 1 to 32 "
+      "letters, digits and '_'" },
     { "run: x\nmatrix: {a: 3..1}\n", "x.yaml:2: matrix: a: the smaller number comes first" },
     { "run: x\nmatrix: {a: 1..99999}\n", "x.yaml:2: matrix: a: more than 10000 values" },
     { "run: x\nmatrix: {a: 1..101, b: 1..100}\n", "x.yaml:2: matrix: b: more than 10000 "
@@ -595,9 +597,8 @@ static const struct {
     { "run: x\nenv: {A: \"${sede}\"}\nmatrix: {seed: [1]}\n",
       "x.yaml:2: env: A: ${sede} is not in the matrix; did you mean ${seed}? (a variable of the "
       "shell is $sede)" },
-    { "run: x ${epochs}\nmatrix: {lr: [1]}\n",
-      "x.yaml:1: run: ${epochs} is neither in the matrix nor in env; a variable that the shell has "
-      "then is $epochs" },
+    { "run: x ${epochs}\nmatrix: {lr: [1]}\n", "x.yaml:1: run: ${epochs} is neither in the matrix "
+                                               "nor in env; a variable of the shell is $epochs" },
     { "run: x ${LR}\nmatrix: {lr: [1]}\n",
       "x.yaml:1: run: ${LR} is not in the matrix; did you mean "
       "${lr}? (a variable of the shell is $LR)" },
@@ -614,18 +615,19 @@ static const struct {
                                   "+6h, 18:00 or 2030-01-31T18:00" },
     { "run: x\ndeadline: +18:00\n", "x.yaml:2: deadline: '+18:00': not a time; expected one like "
                                     "+6h, 18:00 or 2030-01-31T18:00" },
-    { "run: x\ndeadline: now\n", "x.yaml:2: deadline: 'now': expected a time to come" },
+    { "run: x\ndeadline: now\n", "x.yaml:2: deadline: 'now': expected a time in the future" },
     { "run: x\npreemptible: 1\n", "x.yaml:2: preemptible: expected true or false, not a number" },
     { "run: x\nrestart_cost: 2d\n", "x.yaml:2: restart_cost: longer than a day" },
     { "run: x\ngrace: 2d\n", "x.yaml:2: grace: longer than a day" },
     { "run: x\nenv: [a]\n", "x.yaml:2: env: expected a map from name to value, not a list" },
-    { "run: x\nenv: {1a: b}\n", "x.yaml:2: env: 1a: no name of a variable; expected 1 to 255 "
-                                "letters, digits and '_'" },
+    { "run: x\nenv: {1a: b}\n",
+      "x.yaml:2: env: 1a: not a valid name of a variable; expected 1 to 255 "
+      "letters, digits and '_'" },
     { "run: x\nenv: {A: [b]}\n", "x.yaml:2: env: A: expected a string, not a list" },
     { "run: x\nenv: {A: }\n", "x.yaml:2: env: A: expected a string, not nothing" },
     { "run: x\nexport: some\n", "x.yaml:2: export: 'some', expected all or none" },
     { "run: x\ncwd: sub\n", "x.yaml:2: cwd: 'sub': expected an absolute path" },
-    { "run: x\noutput: \"%q\"\n", "x.yaml:2: output: '%q': '%q' means nothing; expected %j %A %a "
+    { "run: x\noutput: \"%q\"\n", "x.yaml:2: output: '%q': unknown '%q'; expected %j %A %a "
                                   "%x %u %t %N or %%" },
     { "run: x\nerror: \"\"\n", "x.yaml:2: error: expected a file name" },
     { "run: x\ndepends: 12\n", "x.yaml:2: depends: expected a list like [{on: 12, when: ok}], not "
@@ -636,7 +638,8 @@ static const struct {
       "x.yaml:2: depends: when: 'ended', expected ok, any, failed or started" },
     { "run: x\noutputs: 5\n", "x.yaml:2: outputs: expected a list of names, not a number" },
     { "run: x\noutputs: [5]\n", "x.yaml:2: outputs: expected names, not a number" },
-    { "run: x\noutputs: [\"..\"]\n", "x.yaml:2: outputs: '..' is no name; " NAME_EXPECTED },
+    { "run: x\noutputs: [\"..\"]\n",
+      "x.yaml:2: outputs: '..' is not a valid name; " NAME_EXPECTED },
     { "run: x\noutputs: [a, a]\n", "x.yaml:2: outputs: 'a' is given twice" },
     { "run: x\nsender_env: [a]\n", "x.yaml:2: sender_env: expected a map from name to value, not a "
                                    "list" },
@@ -752,11 +755,11 @@ static void texts_have_limits(void **state)
 
     assert_int_equal(parse_long("run", SUBMISSION_STRING_MAX, &err), 0);
     assert_int_equal(parse_long("run", SUBMISSION_STRING_MAX + 1, &err), -E2BIG);
-    assert_string_equal(err.text, "run: 131072 bytes, at most 131071 are taken");
+    assert_string_equal(err.text, "run: 131072 bytes, at most 131071 are accepted");
     assert_int_equal(parse_long("output", 5000, &err), -E2BIG);
-    assert_string_equal(err.text, "output: 5000 bytes, at most 4095 are taken");
+    assert_string_equal(err.text, "output: 5000 bytes, at most 4095 are accepted");
     assert_int_equal(parse_long("comment", 1025, &err), -E2BIG);
-    assert_string_equal(err.text, "comment: 1025 bytes, at most 1024 are taken");
+    assert_string_equal(err.text, "comment: 1025 bytes, at most 1024 are accepted");
 }
 
 static void arguments_and_environment_have_a_limit_together(void **state)
@@ -774,7 +777,7 @@ static void arguments_and_environment_have_a_limit_together(void **state)
     json_object_set_new(document, "command", command);
     assert_int_equal(submission_parse(document, NULL, NULL, &submission, &err), -E2BIG);
     assert_string_equal(err.text, "1170097 bytes of arguments and environment, at most 1048576 are "
-                                  "taken");
+                                  "accepted");
     json_array_clear(command);
     json_array_append_new(command, json_string("x"));
     json_array_append_new(command, json_string(value));

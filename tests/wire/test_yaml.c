@@ -208,7 +208,7 @@ static void json_is_read_within_limits(void **state)
         assert_string_equal(err.text, cases[i].text);
     }
     assert_int_equal(json_parse("[1, 2]", 6, 5, NULL, &value, &err), -E2BIG);
-    assert_string_equal(err.text, "json: 6 bytes, at most 5 are taken");
+    assert_string_equal(err.text, "json: 6 bytes, at most 5 are accepted");
     memset(deep, '[', JSON_DEPTH_MAX + 1);
     assert_int_equal(json_parse(deep, strlen(deep), 100, "b", &value, &err), -E2BIG);
     assert_string_equal(err.text, "b: more than 64 levels deep");

@@ -24,7 +24,7 @@ const struct option_entry options_apply[] = {
     [APPLY_FILE] = { "file", 'f', "FILE", "the configuration, in YAML; - is standard input" },
     [APPLY_DRY_RUN] = { "dry-run", 0, NULL, "only show what would change" },
     [APPLY_REPLAY] = { "replay", 0, "DAYS",
-                       "first compare the last days (7d) under both configurations" },
+                       "first compare the last days (7d) under the old and the new configuration" },
     [APPLY_REPORT] = { "report", 0, "FILE", "also write that comparison as an HTML page" },
     [APPLY_YES] = { "yes", 'y', NULL, "do not ask" },
     [APPLY_UNDO] = { "undo", 0, NULL, "restore the state before the last change, or change N" },

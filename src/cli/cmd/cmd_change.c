@@ -27,12 +27,12 @@ enum { UPDATE_PRIORITY, UPDATE_QUEUE, UPDATE_TIME, UPDATE_MAX_DURATION, UPDATE_B
 enum { SHOWN_MAX = 10 };
 
 const struct option_entry options_cancel[] = {
-    [CANCEL_ALL] = { "all", 'a', NULL, "all unfinished jobs of yours" },
+    [CANCEL_ALL] = { "all", 'a', NULL, "all your unfinished jobs" },
     [CANCEL_NAME] = { "name", 'n', "NAME", "jobs with this name" },
     [CANCEL_STATE] = { "state", 's', "STATES", "jobs in these states" },
     [CANCEL_QUEUE] = { "queue", 0, "NAME", "jobs of this queue" },
-    [CANCEL_USER] = { "user", 'u', "NAME", "jobs of this user; default: yours" },
-    [CANCEL_NOW] = { "now", 0, NULL, "SIGKILL at once, without a grace period" },
+    [CANCEL_USER] = { "user", 'u', "NAME", "jobs of this user (default: your own)" },
+    [CANCEL_NOW] = { "now", 0, NULL, "send SIGKILL at once, without a grace period" },
     [CANCEL_SIGNAL] = { "signal", 0, "SIGNAL",
                         "only send this signal (USR1) to the processes of running jobs" },
     { 0 },

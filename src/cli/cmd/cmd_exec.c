@@ -20,7 +20,7 @@ enum { RANK, PTY };
 enum { STATUS_SIGNAL = 128, LINES_BEFORE = 10 };
 
 const struct option_entry options_exec[] = {
-    [RANK] = { "rank", 'r', "N", "inside this member; default 0" },
+    [RANK] = { "rank", 'r', "N", "rank of the member; default 0" },
     [PTY] = { "pty", 't', NULL, "on a terminal of its own" },
     { 0 },
 };

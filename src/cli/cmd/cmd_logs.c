@@ -16,7 +16,7 @@ enum { WAIT_MS = 60000 };
 
 const struct option_entry options_logs[] = {
     [FOLLOW] = { "follow", 'f', NULL, "continue until the job has ended" },
-    [RANK] = { "rank", 'r', "N", "output of this member; default 0" },
+    [RANK] = { "rank", 'r', "N", "rank of the member; default 0" },
     [ERROR] = { "error", 'e', NULL, "standard error, if it has a separate file" },
     [TAIL] = { "tail", 'n', "N", "the last N lines only" },
     { 0 },

@@ -16,7 +16,7 @@ const struct option_entry options_report[] = {
     [COUNT] = { "count", 'n', "N", "at most N lines, default 20" },
     [CSV] = { "csv", '\0', NULL, "print comma-separated values" },
     [ESTIMATES] = { "estimates", '\0', NULL,
-                    "compare the start times that were shown with the real ones" },
+                    "compare the start times that tarn showed with the real ones" },
     { 0 },
 };
 

@@ -17,7 +17,7 @@ enum { CRON_REMOVE };
 const struct option_entry options_reserve[] = {
     [RESERVE_FOR] = { "for", 0, "WHOM", "queue:NAME, user:NAME or maintenance" },
     [RESERVE_WHEN] = { "when", 'w', "TIMES",
-                       "'mon 14:00-16:00', '2030-01-31 08:00-12:00', a window" },
+                       "times: 'mon 14:00-16:00', '2030-01-31 08:00-12:00', or a window" },
     [RESERVE_GPUS] = { "gpus", 0, "N", "number of GPUs, of one model or any" },
     [RESERVE_MODEL] = { "model", 0, "MODEL", "only GPUs of this model" },
     [RESERVE_NODES] = { "nodes", 0, "NAMES", "these nodes, separated by commas" },

@@ -62,7 +62,7 @@ static void print_reply(const struct sending *sending, const json_t *reply)
         return;
     }
     if (sending->is_dry && json_array_size(json_object_get(reply, "submitted")) == 0)
-        text_add(&text, "it can run here; nothing was submitted\n");
+        text_add(&text, "the request is valid; nothing was submitted\n");
     json_array_foreach(json_object_get(reply, "submitted"), i, item)
     {
         if (sending->is_ids && !sending->is_dry)
@@ -154,7 +154,7 @@ static void tell_dry(const json_t *submitted)
     const char *waits = field_text(submitted, "waits");
 
     if (!submitted)
-        talk("it can run here; nothing was submitted");
+        talk("the request is valid; nothing was submitted");
     else
         talk("%s %s · %s%s", field_text(submitted, "kind"), field_text(submitted, "name"),
              waits[0] ? "would wait: " : "would start at once", waits);
@@ -184,9 +184,9 @@ static int post_and_follow(struct sending *sending, bool cancels, int signal_fd,
         code = sending_post(sending, &session, &reply, err);
     if (code == -EINTR) {
         *ret_status = INTERRUPT_STATUS + SIGINT;
-        return error_set(err, code,
-                         "interrupted before the daemon answered; tarn ls says whether "
-                         "it has the job");
+        return error_set(
+            err, code,
+            "interrupted before the daemon answered; tarn ls shows whether it accepted the job");
     }
     if (code < 0)
         return code;

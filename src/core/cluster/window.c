@@ -27,7 +27,7 @@ void window_destroy(struct window *window)
 int window_set(struct window *window, const struct span *spans, size_t count, struct error *err)
 {
     if (count > WINDOW_SPANS_MAX)
-        return error_set(err, -E2BIG, "window %s: %zu spans, at most %d are taken", window->name,
+        return error_set(err, -E2BIG, "window %s: %zu spans, at most %d are accepted", window->name,
                          count, WINDOW_SPANS_MAX);
     for (size_t i = 0; i < count; i++) {
         if (spans[i].from >= spans[i].until)

@@ -83,7 +83,7 @@ static int read_amount(struct draft *draft, const char *string, struct error *er
     if (code < 0)
         return code;
     if (milli == 0)
-        return error_set(err, -EINVAL, "'%s': no gpu at all; expected 1 to %d, or a part like 0.5",
+        return error_set(err, -EINVAL, "'%s': no gpus; expected 1 to %d, or a part like 0.5",
                          string, REQUEST_GPUS_MAX);
     if (milli > (int64_t)REQUEST_GPUS_MAX * GPU_MILLI)
         return error_set(err, -ERANGE, "'%s': at most %d gpus a member", string, REQUEST_GPUS_MAX);

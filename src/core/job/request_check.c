@@ -49,7 +49,7 @@ static int check_role(const struct request *request, uint32_t number, struct err
     const struct role *role = &request->roles[number];
 
     if (!string_is_name(role->name, REQUEST_NAME_SIZE - 1))
-        return error_set(err, -EINVAL, "'%.63s' is no name", role->name);
+        return error_set(err, -EINVAL, "'%.63s' is not a valid name", role->name);
     for (uint32_t i = 0; i < number; i++) {
         if (strcmp(request->roles[i].name, role->name) == 0)
             return error_set(err, -EINVAL, "there are two of them");

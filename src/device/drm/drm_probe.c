@@ -91,10 +91,10 @@ static int sample(struct probe *probe, uint32_t device, struct reading *ret, str
     const struct drm_probe *drm = drm_of(probe);
 
     if (device >= drm->gpu_count)
-        return error_set(err, -ENODEV, "device %u: there is no such one", device);
+        return error_set(err, -ENODEV, "device %u: no such device", device);
     struct drm_gpu *gpu = &drm->gpus[device];
     if (!drm_is_there(&gpu->at))
-        return error_set(err, -ENODEV, "%s: gone from the bus", gpu->at.address);
+        return error_set(err, -ENODEV, "%s: lost from the bus", gpu->at.address);
     drm->maker->sample(drm, gpu, ret);
     drm_read_pcie(&gpu->at, ret);
     return 0;
@@ -106,7 +106,7 @@ static int list_processes(struct probe *probe, uint32_t device, struct probe_pro
     const struct drm_probe *drm = drm_of(probe);
 
     if (device >= drm->gpu_count)
-        return error_set(err, -ENODEV, "device %u: there is no such one", device);
+        return error_set(err, -ENODEV, "device %u: no such device", device);
     struct drm_gpu *gpu = &drm->gpus[device];
     int code = drm_clients_of(drm->clients, gpu->at.address, &gpu->seen, ret, ret_count, err);
     if (code == 0 && drm->maker->add_processes)

@@ -74,6 +74,7 @@ struct nvml_gpu *nvml_gpu_of(struct probe *probe, uint32_t device, int *ret_code
 
     if (device < nvml->gpu_count && nvml->gpus[device].handle)
         return &nvml->gpus[device];
-    *ret_code = error_set(err, -ENODEV, "device %" PRIu32 ": the driver does not give it", device);
+    *ret_code =
+        error_set(err, -ENODEV, "device %" PRIu32 ": the driver does not report it", device);
     return NULL;
 }

@@ -322,7 +322,7 @@ static void on_shim_gone(struct members *members, struct member *member)
         struct engine_outcome outcome = { .kind = ENGINE_FAILED, .exit_code = -1 };
 
         snprintf(outcome.reason, sizeof(outcome.reason),
-                 "tarn-shim does not understand its order: it is of another version");
+                 "tarn-shim does not understand its order: it has another version");
         queue_end(members, member, &outcome);
         member_settle(members, member);
         return;

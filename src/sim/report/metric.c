@@ -43,7 +43,7 @@ static int read_percents(const struct reader *reader, const json_t *object, cons
     size_t count = json_is_array(value) ? json_array_size(value) : 1;
 
     if (count > WANTED_PERCENTS_MAX)
-        return reader_fail(reader, -E2BIG, object, key, "%zu, at most %d are taken", count,
+        return reader_fail(reader, -E2BIG, object, key, "%zu, at most %d are accepted", count,
                            WANTED_PERCENTS_MAX);
     percents->count = 0;
     for (size_t i = 0; i < count; i++) {

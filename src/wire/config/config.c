@@ -29,15 +29,17 @@ static int check_idle(const struct reader *above, const json_t *idle,
 
     if (rules->idle_warn > 0 && rules->idle_warn < WATCH_IDLE_LEAST_S * USEC_PER_SEC && !has_unit)
         return reader_fail(&reader, -EINVAL, idle, "warn",
-                           "expected at least a minute, or seconds that are called so, like 30s");
+                           "expected at least a minute, or seconds with their unit, like 30s");
     if (rules->idle_stop > 0 && rules->idle_warn == 0)
         return reader_fail(&reader, -EINVAL, idle, "stop",
-                           "a job is not stopped without a warning; expected warn: TIME, too");
+                           "a job is not stopped without a warning; expected warn: TIME as well");
     if (rules->idle_stop > 0 && rules->idle_stop < rules->idle_warn + watch_idle_least(rules))
         return reader_fail(&reader, -EINVAL, idle, "stop",
-                           "expected at least a minute more than warn, or twice a shorter one");
+                           "expected at least a minute more than warn; with warn below a minute, "
+                           "at least twice warn");
     if (rules->idle_action != IDLE_WARN && rules->idle_stop == 0)
-        return reader_fail(&reader, -EINVAL, idle, "action", "when? expected stop: TIME, too");
+        return reader_fail(&reader, -EINVAL, idle, "action",
+                           "no effect without stop; expected stop: TIME as well");
     return 0;
 }
 
@@ -62,8 +64,9 @@ static int read_settings(struct config *config, const struct reader *reader, con
         rules->health_after[0])
         return code;
     const struct reader inner = reader_at(reader, "health");
-    return reader_fail(&inner, -EINVAL, health, "timeout",
-                       "of what? expected before: COMMAND or after: COMMAND, too");
+    return reader_fail(
+        &inner, -EINVAL, health, "timeout",
+        "no effect without a command; expected before: COMMAND or after: COMMAND as well");
 }
 
 int config_read_policy(struct config *config, const struct reader *reader, const json_t *object,

@@ -150,8 +150,9 @@ int map_check(const struct reader *reader, const json_t *document, const char *k
         return reader_fail(reader, -EINVAL, document, key, "expected a map from name to %s, not %s",
                            section->kind, reader_kind(map));
     if (json_object_size(map) > section->most)
-        return reader_fail(reader, -E2BIG, document, key, "%zu %ss, at most %" PRIu32 " are taken",
-                           json_object_size(map), section->kind, section->most);
+        return reader_fail(reader, -E2BIG, document, key,
+                           "%zu %ss, at most %" PRIu32 " are accepted", json_object_size(map),
+                           section->kind, section->most);
     json_object_foreach((json_t *)(uintptr_t)map, name, value)
     {
         const struct reader inner = reader_at(reader, "%s %.63s", section->kind, name);

@@ -84,8 +84,7 @@ static int read_decimal(const struct setting_place *place)
     bool is_none = !is_money && json_is_false(value);
 
     if (!is_none && (!json_is_number(value) || number < 0 || number > most))
-        return is_money ? place_fail(place, -EINVAL,
-                                     "expected what it costs for an hour, 0 to %.0f", most)
+        return is_money ? place_fail(place, -EINVAL, "expected a price per hour, 0 to %.0f", most)
                         : place_fail(place, -EINVAL, "expected a number (%s), 0 to %.0f",
                                      place->row->unit, most);
     setting_store(place->row, place->base, (int64_t)(number * scale + 0.5));
@@ -235,9 +234,8 @@ static int read_place(const struct setting_place *place)
     if (place->row->kind == SETTING_MAIL && !is_url(text, "smtp://", "smtps://"))
         return place_fail(place, -EINVAL, "expected smtp:// or smtps://, and a host");
     if (place->row->kind == SETTING_DOMAIN && (text[strspn(text, letters)] || text[0] == '.'))
-        return place_fail(
-            place, -EINVAL,
-            "expected what stands behind the @ of people's addresses, like example.org");
+        return place_fail(place, -EINVAL,
+                          "expected the domain of the addresses (after the @), like example.org");
     return 0;
 }
 
@@ -579,11 +577,12 @@ static int read_env(const struct setting_place *place)
     {
         const char *template = json_string_value(value);
         if (!variable_is_valid(name, SIZE_MAX))
-            return reader_fail(place->reader, -EINVAL, env, name, "is no name of a variable");
+            return reader_fail(place->reader, -EINVAL, env, name,
+                               "is not a valid name of a variable");
         if (!template || !is_template(template, false))
             return reader_fail(place->reader, -EINVAL, env, name,
-                               "expected a text, in which ${indices}, ${uuids} and ${count} stand "
-                               "for what a job has");
+                               "expected a string, in which ${indices}, ${uuids} and ${count} "
+                               "stand for the devices of a job");
         text_printf(&lines, "%s=%s\n", name, template);
     }
     return store_text(place, text_string(&lines));
@@ -677,7 +676,7 @@ static int read_silence(const struct setting_place *place, const struct reader *
     if (code < 0)
         return code;
     if (strcmp(fault, "*") != 0 && !alert_name_is_known(fault))
-        return reader_fail(reader, -EINVAL, object, "fault", "'%.40s' is none", fault);
+        return reader_fail(reader, -EINVAL, object, "fault", "'%.40s': no such alert", fault);
     if (strpbrk(uuid, ", \t\n") || (reader_get(object, "uuid") && !silence.uuid[0]))
         return reader_fail(reader, -EINVAL, object, "uuid", "expected the UUID of a GPU");
     text_printf(text, "%s%s %s %" PRId64, text->length > 0 ? "," : "", fault, uuid,

@@ -106,7 +106,7 @@ static int read_amounts(const struct reader *reader, const json_t *object, const
     if (!json_is_object(value))
         return read_amount(reader, object, key, ret);
     if (json_object_size(value) > RESOURCES_MAX)
-        return reader_fail(reader, -E2BIG, object, key, "%zu resources, at most %d are taken",
+        return reader_fail(reader, -E2BIG, object, key, "%zu resources, at most %d are accepted",
                            json_object_size(value), RESOURCES_MAX);
     json_object_foreach((json_t *)(uintptr_t)value, name, each)
     {
@@ -210,7 +210,7 @@ int read_people(const struct setting_place *place)
     {
         bool is_each = !is_group && strcmp(name, "each") == 0;
         if (!name_is_valid(name)) {
-            error_set(inner.err, -EINVAL, "'%.80s' is no name", name);
+            error_set(inner.err, -EINVAL, "'%.80s' is not a valid name", name);
             return reader_place_line(&inner, -EINVAL, map, name);
         }
         int code = read_amounts(&inner, map, name, &amounts);
@@ -465,7 +465,7 @@ static int read_windows(const struct setting_place *place,
     int code = 0;
 
     if (!json_is_object(during))
-        return place_fail(place, -EINVAL, "expected a map from window to what holds then, not %s",
+        return place_fail(place, -EINVAL, "expected a map from window to settings, not %s",
                           reader_kind(during));
     json_object_foreach(during, name, value)
     {
@@ -568,7 +568,7 @@ static int read_sizes(const struct setting_place *place, const struct reader *re
     struct event_pool_during *during = CONFIG_NEW(place->config, pool->during, pool->during_count);
 
     if (pool->is_static)
-        return place_fail(place, -EINVAL, "a static pool has a fixed size; expected none of it");
+        return place_fail(place, -EINVAL, "a static pool has a fixed size; expected no windows");
     during->window = config_text(place->config, window);
     int code = keys_read(place->config, reader, object, KEYS_WINDOWED, during);
     if (code == 0 && during->milli_max != ABSENT && during->milli_min > during->milli_max)

@@ -239,8 +239,8 @@ int read_prices(const struct setting_place *place)
         double price = json_number_value(value);
         int code = resource_read(&reader, prices, name, resource);
         if (code == 0 && (!json_is_number(value) || price < 0 || price > 1000))
-            code = reader_fail(&reader, -EINVAL, prices, name,
-                               "expected what one costs for an hour, 0 to 1000");
+            code =
+                reader_fail(&reader, -EINVAL, prices, name, "expected a price per hour, 0 to 1000");
         if (code < 0)
             return code;
         struct event_price *added = claim_price(config, resource);
@@ -267,7 +267,7 @@ json_t *write_prices(const struct setting_view *of)
 
 /* ---- queues ---- */
 
-/* How deep a queue stands, or 0 when it stands below itself or too deep. */
+/* How deep a queue stands, or 0 when it is below itself or too deep. */
 static uint32_t depth_of(const struct config *config, int64_t index)
 {
     uint32_t depth = 0;
@@ -302,9 +302,8 @@ static int add_queue(struct config *config, const struct reader *above, const js
     queue->name = config_text(config, name);
     code = keys_read(config, &reader, value, KEYS_QUEUE, queue);
     if (code == 0 && parent >= 0 && queue->parent[0])
-        code =
-            reader_fail(&reader, -EINVAL, value, "parent", "'%s', but it stands below %s already",
-                        queue->parent, config->queues[parent].name);
+        code = reader_fail(&reader, -EINVAL, value, "parent", "'%s', but its parent is already %s",
+                           queue->parent, config->queues[parent].name);
     if (parent >= 0 || strcmp(queue->parent, "root") == 0)
         queue->parent = parent >= 0 ? config->queues[parent].name : "";
     return code < 0 ? code : queue_check(config, &reader, value, queue);
@@ -350,8 +349,7 @@ static int link_queues(struct config *config, const struct reader *above,
             return section_fail(SETTING_QUEUES, config, &reader, object, "parent", parent);
         if (depths[i] == 0)
             return reader_fail(&reader, -EINVAL, object, "parent",
-                               "it stands below itself, or more than %d levels deep",
-                               CONFIG_DEPTH_MAX);
+                               "it is below itself, or more than %d levels deep", CONFIG_DEPTH_MAX);
     }
     for (uint32_t depth = 1; depth <= CONFIG_DEPTH_MAX; depth++) {
         for (uint32_t i = 0; i < config->queue_count; i++) {

@@ -44,7 +44,7 @@ static int read_name(const struct draft_key *key, struct job_draft *draft)
         return code;
     if (draft->name && !name_is_valid(draft->name))
         return key_fail(key, -EINVAL,
-                        "'%.80s' is no name; expected 1 to %d letters, digits and '._-+@'",
+                        "'%.80s' is not a valid name; expected 1 to %d letters, digits and '._-+@'",
                         draft->name, SUBMISSION_NAME_MAX);
     if (!draft->name && source->name)
         draft->name = mem_string(source->name);
@@ -162,7 +162,7 @@ static int read_deadline(const struct draft_key *key, struct job_draft *draft)
                   "'%.40s': not a time; expected one like +6h, 18:00 or 2030-01-31T18:00",
                   key->text);
     if (code == 0 && !draft->deadline_at && draft->deadline_delay == 0)
-        return key_fail(key, -EINVAL, "'%.40s': expected a time to come", key->text);
+        return key_fail(key, -EINVAL, "'%.40s': expected a time in the future", key->text);
     return key_check(key, code);
 }
 
@@ -330,7 +330,7 @@ static int read_oom(const struct draft_key *key, struct job_draft *draft)
         return key_fail(key, -EINVAL, "%s",
                         draft->role_count > 0
                             ? "not together with roles"
-                            : "more memory than what? expected memory: SIZE, too");
+                            : "no effect without memory; expected memory: SIZE as well");
     return draft_read_map(key, rows, COUNT_OF(rows), draft);
 }
 
@@ -498,7 +498,7 @@ static int check_size(const struct draft_source *source, struct job_draft *draft
 
     if (size > SUBMISSION_ARGUMENTS_MAX)
         return reader_fail(&layer->reader, -E2BIG, layer->object, NULL,
-                           "%zu bytes of arguments and environment, at most %d are taken", size,
+                           "%zu bytes of arguments and environment, at most %d are accepted", size,
                            SUBMISSION_ARGUMENTS_MAX);
     return 0;
 }

@@ -27,9 +27,10 @@ static int merge_env(const struct draft_source *source, const struct scope_layer
     {
         const char *given = variable_text(value, buffer);
         if (!variable_is_valid(name, ENV_NAME_MAX))
-            return reader_fail(&inner.reader, -EINVAL, env, name,
-                               "no name of a variable; expected 1 to %d letters, digits and '_'",
-                               ENV_NAME_MAX);
+            return reader_fail(
+                &inner.reader, -EINVAL, env, name,
+                "not a valid name of a variable; expected 1 to %d letters, digits and '_'",
+                ENV_NAME_MAX);
         if (!given)
             return reader_fail(&inner.reader, -EINVAL, env, name, "expected a string, not %s",
                                reader_kind(value));

@@ -48,10 +48,10 @@ static int apply_sharing(const struct reader *reader, const json_t *map, enum sh
 
         if (sharing == SHARING_EXCLUSIVE && is_share)
             return reader_fail(reader, -EINVAL, map, "sharing",
-                               "exclusive, but a part of a gpu is asked for");
+                               "exclusive, but a part of a gpu is requested");
         if (sharing == SHARING_MPS && !(is_share && ask->milli > 0))
             return reader_fail(reader, -EINVAL, map, "sharing",
-                               "mps, but no part like 0.5 is asked for");
+                               "mps, but no part like 0.5 is requested");
         if (sharing == SHARING_MPS)
             ask->kind = SHARE_MPS;
     }
@@ -227,10 +227,10 @@ static int read_loss(const struct draft_key *key, struct job_draft *draft)
     bool is_elastic = request_is_elastic(&draft->request);
     if (word == GO_ON && !is_elastic && key->layer == &key->source->scope->layers[0])
         return key_fail(key, -EINVAL,
-                        "go_on: without a least number of members, as in ranks: 2..8, none can "
-                        "be missing; see heal");
+                        "go_on: only for a gang with a minimum size, like ranks: 2..8; heal "
+                        "restarts other gangs");
     if (word == END && heals.value)
-        return key_fail(&heals, -EINVAL, "without on_member_loss: heal it is never healed");
+        return key_fail(&heals, -EINVAL, "no effect without on_member_loss: heal");
     draft->goes_on = word == GO_ON && is_elastic; /* defaults say it for all stages */
     draft->heals = word != END ? (uint32_t)count : 0;
     return 0;

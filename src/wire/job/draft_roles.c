@@ -77,7 +77,7 @@ static int read_role(const struct draft_source *source, const char *name, struct
     draft->role_count++;
     if (!name_is_valid(name) || name[0] == '.') {
         error_set(layer->reader.err, -EINVAL,
-                  "no name of a role; expected 1 to %d letters, digits and '._-+@'",
+                  "not a valid name of a role; expected 1 to %d letters, digits and '._-+@'",
                   SUBMISSION_NAME_MAX);
         return fail_at(source, name);
     }

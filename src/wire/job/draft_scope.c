@@ -38,7 +38,7 @@ char *draft_substitute(const struct draft_source *source, const struct scope_lay
         reader_place(&layer->reader, code, layer->object, key);
     else if (result.length > length_max)
         code = reader_fail(&layer->reader, -E2BIG, layer->object, key,
-                           "%zu bytes, at most %zu are taken", result.length, length_max);
+                           "%zu bytes, at most %zu are accepted", result.length, length_max);
     if (code == 0)
         return text_take(&result);
     text_release(&result);

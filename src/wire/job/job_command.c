@@ -24,7 +24,7 @@ static int add_arguments(const struct draft_source *source, const char *key, siz
     size_t more = json_array_size(list);
     if (more > ARGUMENTS_MAX)
         return reader_fail(&layer->reader, -E2BIG, layer->object, key,
-                           "%zu arguments, at most %d are taken", more, ARGUMENTS_MAX);
+                           "%zu arguments, at most %d are accepted", more, ARGUMENTS_MAX);
     *argv = mem_resize(*argv, *count + more + 1, sizeof((*argv)[0]));
     for (size_t i = 0; i < more; i++) {
         const json_t *item = json_array_get(list, i);

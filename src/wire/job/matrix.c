@@ -124,7 +124,7 @@ static int read_axis(const struct reader *reader, const json_t *object, const js
 
     if (!variable_is_valid(axis->name, MATRIX_NAME_MAX))
         return reader_fail(reader, -EINVAL, object, axis->name,
-                           "no parameter name; expected 1 to %d letters, digits and '_'",
+                           "not a valid parameter name; expected 1 to %d letters, digits and '_'",
                            MATRIX_NAME_MAX);
     if (json_is_string(value) && parse_range(json_string_value(value), &first, &last))
         return add_range(reader, object, axis, count_max, first, last);
@@ -132,7 +132,7 @@ static int read_axis(const struct reader *reader, const json_t *object, const js
         return add_value(reader, object, axis, value);
     size_t count = json_array_size(value);
     if (count == 0)
-        return reader_fail(reader, -EINVAL, object, axis->name, "no value at all");
+        return reader_fail(reader, -EINVAL, object, axis->name, "no values");
     if (count > count_max)
         return reader_fail(reader, -E2BIG, object, axis->name, "more than %zu values", count_max);
     for (size_t i = 0; i < count && code == 0; i++)
@@ -298,8 +298,7 @@ static int undefined(const char *name, const struct matrix_axis *near, struct er
                          "shell is $%s)",
                          name, near->name, name);
     return error_set(err, -EINVAL,
-                     "${%s} is neither in the matrix nor in env; a variable that the shell has "
-                     "then is $%s",
+                     "${%s} is neither in the matrix nor in env; a variable of the shell is $%s",
                      name, name);
 }
 

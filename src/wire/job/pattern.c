@@ -73,7 +73,7 @@ static int expand(const char *pattern, const struct pattern_values *values, stru
                              pattern);
         if (!expand_letter(*s, width, values, text))
             return error_set(err, -EINVAL,
-                             "'%.60s': '%%%c' means nothing; expected %%j %%A %%a %%x %%u %%t %%N "
+                             "'%.60s': unknown '%%%c'; expected %%j %%A %%a %%x %%u %%t %%N "
                              "or %%%%",
                              pattern, isprint((unsigned char)*s) ? *s : '?');
     }

@@ -409,7 +409,7 @@ static int take_line(struct sbatch *sbatch, const char *line, const char *place,
     if (code == 0)
         code = take_options(sbatch, &words, err);
     if (code == 0 && words.at < words.count) {
-        error_set(err, -EINVAL, "#SBATCH: '%.60s' is no option", words.items[words.at]);
+        error_set(err, -EINVAL, "#SBATCH: '%.60s' is not an option", words.items[words.at]);
         code = fail_at(&words, err, -EINVAL);
     }
     for (int i = 0; i < words.count; i++)

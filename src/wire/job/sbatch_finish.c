@@ -348,7 +348,7 @@ static int gpus_of_member(const struct sbatch_given *option, const struct shape 
                           int64_t *ret, struct error *err)
 {
     if (shape->request.gpu_alternatives == 0)
-        return fail(option, err, "no gpus are asked for");
+        return fail(option, err, "no gpus are requested");
     *ret = shape->request.gpus[0].count;
     return 0;
 }
@@ -654,9 +654,7 @@ static int read_signal(struct sbatch *sbatch, json_t *checkpoint, struct error *
         return in_option(option, code, err);
     json_object_set_new(checkpoint, "signal", json_string(signal_name(signal_parse(name, err))));
     if (time && given(sbatch, SBATCH_GRACE))
-        return fail(option, err,
-                    "'%.40s': says a grace period, as --grace does; expected one of "
-                    "them",
+        return fail(option, err, "'%.40s': sets a grace period, like --grace; expected one of them",
                     option->value);
     if (time)
         json_object_set_new(checkpoint, "grace", json_string(time));

@@ -30,8 +30,8 @@ int signal_parse(const char *text, struct error *err)
             return signals[i].number;
     }
     return error_set(err, -EINVAL,
-                     "'%.40s': no signal that a job can be asked with to save its work; expected "
-                     "one like USR1, USR2 or TERM",
+                     "'%.40s': not a signal that can ask a job to save its work; expected one like "
+                     "USR1, USR2 or TERM",
                      text);
 }
 

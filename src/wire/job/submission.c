@@ -128,7 +128,7 @@ static int check_sender_env(const struct parser *parser, const json_t *env)
     }
     if (size > SUBMISSION_ARGUMENTS_MAX)
         return reader_fail(&parser->reader, -E2BIG, parser->document, "sender_env",
-                           "%zu bytes, at most %d are taken", size, SUBMISSION_ARGUMENTS_MAX);
+                           "%zu bytes, at most %d are accepted", size, SUBMISSION_ARGUMENTS_MAX);
     return 0;
 }
 
@@ -276,9 +276,10 @@ static int read_stage(struct parser *parser, const struct scope *scope, const ch
 
     stage->name = mem_string(name);
     if (!name_is_valid(name) || name[0] == '.')
-        return reader_fail(&layer->reader, -EINVAL, layer->object, NULL,
-                           "no name of a stage; expected 1 to %d letters, digits and '._-+@'",
-                           SUBMISSION_NAME_MAX);
+        return reader_fail(
+            &layer->reader, -EINVAL, layer->object, NULL,
+            "not a valid name of a stage; expected 1 to %d letters, digits and '._-+@'",
+            SUBMISSION_NAME_MAX);
     int code = check_keys(parser, &layer->reader, layer->object, S, "a stage");
     if (code == 0)
         code = read_when(layer, stage);
