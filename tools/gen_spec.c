@@ -55,8 +55,8 @@ static const char job_intro[] =
     "`core/journal/event.def`.*\n"
     "\n"
     "A job has one state at a time. Events change it; `state = fold(events)`. An attempt begins\n"
-    "with a grant and ends when all members of the job have ended. What an engine says late,\n"
-    "twice, or about another attempt changes nothing.\n"
+    "with a grant and ends when all members of the job have ended. Late or repeated\n"
+    "reports of an engine, and those about another attempt, change nothing.\n"
     "\n"
     "## States\n"
     "\n"
@@ -167,23 +167,24 @@ static void add_job(struct text *out)
     for (int i = 0; i < JOB_STATE_COUNT; i++)
         text_printf(out, "| `%s` | %s |\n", job_state_name((enum job_state)i),
                     job_state_meaning((enum job_state)i));
-    text_add(out,
-             "\n## Results\n\nOf a job that has `ended`.\n\n| result | meaning |\n|---|---|\n");
+    text_add(out, "\n## Results\n\nA job that has `ended` has one of these results.\n\n| result | "
+                  "meaning |\n|---|---|\n");
     for (int i = RESULT_NONE + 1; i < RESULT_COUNT; i++)
         text_printf(out, "| `%s` | %s |\n", job_result_name((enum job_result)i),
                     job_result_meaning((enum job_result)i));
-    text_add(out,
-             "\n## Transitions\n\nThere are no others. `hold`, `release`, `cancel`, `requeue` and "
-             "`update` are what a person wants; `plan`, `grant` and `stop` what the brain does; "
-             "`started` and `ended` what the engine says.\n\n"
-             "| from | to | on | meaning |\n|---|---|---|---|\n");
+    text_add(
+        out,
+        "\n## Transitions\n\nThe list is complete. `hold`, `release`, `cancel`, `requeue` and "
+        "`update` are requests of users; `plan`, `grant` and `stop` are decisions of the brain; "
+        "`started` and `ended` are reports of the engine.\n\n"
+        "| from | to | on | meaning |\n|---|---|---|---|\n");
     for (size_t i = 0; i < COUNT_OF(transitions); i++)
         text_printf(out, "| `%s` | `%s` | `%s` | %s |\n", job_state_name(transitions[i].from),
                     job_state_name(transitions[i].to), transitions[i].event,
                     transitions[i].meaning);
-    text_add(out,
-             "\n## Why a job does not run\n\nEvery job that waits has one of these reasons. With a "
-             "`never_` one no end of any job will help.\n\n| reason | meaning |\n|---|---|\n");
+    text_add(out, "\n## Why a job does not run\n\nEvery waiting job has one of these reasons. The "
+                  "end of other "
+                  "jobs never resolves a `never_` reason.\n\n| reason | meaning |\n|---|---|\n");
     for (int i = 0; i < WHY_COUNT; i++)
         text_printf(out, "| `%s` | %s |\n", why_name((enum why_kind)i),
                     why_meaning((enum why_kind)i));

@@ -28,7 +28,7 @@ struct window {
     char *name;
     char *words;            /* their definition (time/calendar.h); NULL: none */
     struct span_list spans; /* in order (span.h) */
-    usec_t made, until;     /* when the spans were given, and how far ahead they go */
+    usec_t made, until;     /* when the spans were computed, and how far ahead they go */
 };
 
 struct window *window_create(const char *name);

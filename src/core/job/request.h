@@ -90,7 +90,7 @@ struct gpu_ask {
 struct request {
     struct gpu_ask gpus[REQUEST_ALTERNATIVES_MAX];
     int64_t cpu_milli;   /* a member; 0 is allowed */
-    int64_t memory_mib;  /* a member; 0: not asked for, not counted */
+    int64_t memory_mib;  /* of each member; 0: not requested, not counted */
     usec_t max_duration; /* USEC_NEVER: no limit */
     uint32_t members;    /* of the gang, 1 for an ordinary job; of an elastic one the least */
     uint32_t nodes_min;  /* machines it must be spread over; 1 */

@@ -47,7 +47,7 @@ static const struct field role_fields[] = {
     RECORD_ARRAY(struct role, 2, request.gpus, "alternatives", &gpu_ask_record,
                  request.gpu_alternatives),
     RECORD_INT(struct role, 3, request.cpu_milli, "a member"),
-    RECORD_INT(struct role, 4, request.memory_mib, "a member; 0: not asked for"),
+    RECORD_INT(struct role, 4, request.memory_mib, "of each member; 0: not requested"),
     RECORD_UINT(struct role, 5, request.members, "its ranks"),
     RECORD_UINT(struct role, 6, request.cpu_given, "enforced, not only counted"),
     RECORD_UINT(struct role, 7, request.memory_given, "the same"),
@@ -57,7 +57,7 @@ static const struct record_type role_record = RECORD_TYPE("role", struct role, r
 static const struct field request_fields[] = {
     RECORD_ARRAY(struct request, 1, gpus, "alternatives", &gpu_ask_record, gpu_alternatives),
     RECORD_INT(struct request, 2, cpu_milli, "a member"),
-    RECORD_INT(struct request, 3, memory_mib, "a member; 0: not asked for"),
+    RECORD_INT(struct request, 3, memory_mib, "of each member; 0: not requested"),
     RECORD_INT(struct request, 4, max_duration, "the largest number: no limit"),
     RECORD_UINT(struct request, 5, members, "of the gang"),
     RECORD_UINT(struct request, 6, nodes_min, "machines"),

@@ -10,7 +10,7 @@ static const struct field world_fields[] = {
     RECORD_##form(struct state, world_tag, settings.member, ""),
 #include "core/config.def"
     RECORD_INT(struct state, 6, next_begin, ""),
-    RECORD_UINT(struct state, 10, demand.noted, "members that were asked for"),
+    RECORD_UINT(struct state, 10, demand.noted, "requested members"),
     RECORD_INT(struct state, 11, demand.decayed, "up to when"),
     RECORD_UINT(struct state, 12, history.hand, ""),
     RECORD_INT(struct state, 13, history.all.runs, ""),
@@ -26,7 +26,7 @@ static const struct field world_fields[] = {
     RECORD_INT(struct state, 23, history.offsets[4], ""),
     RECORD_INT(struct state, 24, history.offsets[5], ""),
     RECORD_INT(struct state, 25, history.offsets[6], ""),
-    RECORD_UINT(struct state, 26, plan_from, "numbers given between the last two plans"),
+    RECORD_UINT(struct state, 26, plan_from, "numbers assigned between the last two plans"),
     RECORD_UINT(struct state, 27, plan_until, ""),
     RECORD_INNER(struct state, 60, settings.watch, "", &watch_rules_record),
     RECORD_INT(struct state, 31, moves.from, "the hour in which moves are counted"),
@@ -143,7 +143,7 @@ static const struct field window_fields[] = {
     RECORD_TEXT(struct saved_window, 1, name, ""),
     RECORD_TEXT(struct saved_window, 2, words, ""),
     RECORD_LIST(struct saved_window, 3, spans, "", &span_record),
-    RECORD_INT(struct saved_window, 4, made, "when the spans were given"),
+    RECORD_INT(struct saved_window, 4, made, "when the spans were computed"),
     RECORD_INT(struct saved_window, 5, until, "how far ahead they go"),
 };
 

@@ -77,7 +77,7 @@ struct state {
     struct moves moves;             /* work lost by moves in the last hour */
     struct calibration calibration; /* errors of predicted waits */
     struct config_log config_log;   /* the latest changes of the configuration */
-    uint64_t plan_from, plan_until; /* numbers given between the last two plans */
+    uint64_t plan_from, plan_until; /* numbers assigned between the last two plans */
     struct need_table needs;
     struct pages jobs;    /* id -> struct job * */
     struct map groups;    /* id -> struct group * */
