@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -23,7 +24,7 @@
 enum {
     INPUT_WAIT_MS = 60000, /* for a client that passes on standard input */
     STUCK_MS = 5000,       /* a client that takes no output for so long has to leave */
-    DRAIN_MS = 1000,
+    DRAIN_MS = 1000,       /* the same at the end of the job, whose devices wait for it */
     NAME_SIZE = 64,
 };
 
@@ -146,10 +147,13 @@ void attach_show(struct shim *shim, const char *bytes, size_t length)
         return;
     keep_last(attachment, bytes, length);
     /* Only of the rest that is read at the end. */
+    if (attachment->viewer && attachment->out_length > 0 && attachment->drain_end == 0)
+        attachment->drain_end = clock_ms() + STUCK_MS;
     while (attachment->viewer && attachment->out_length > 0) {
-        if (poll(&room, 1, DRAIN_MS) <= 0)
-            return;
-        flush(shim);
+        if (clock_ms() >= attachment->drain_end || poll(&room, 1, DRAIN_MS) <= 0)
+            drop_viewer(shim);
+        else
+            flush(shim);
     }
     if (attachment->viewer)
         show(shim, bytes, length);
@@ -194,19 +198,23 @@ static void give_input(struct shim *shim, struct guest *guest)
     guest_close(guest);
 }
 
-/* Others might block the shim. */
-static bool take_pipe(int *from, int *to)
+/* Others might block the shim, and so might one whose flags the client can change: it is opened
+ * anew. The shim may open more than the client may, so only for what it was open for. */
+static bool take_pipe(int from, int mode, int *to)
 {
     struct stat info;
+    char name[NAME_SIZE];
 
-    if (fstat(*from, &info) < 0 || !S_ISFIFO(info.st_mode) || fcntl(*from, F_SETFL, O_NONBLOCK) < 0)
+    int flags = fcntl(from, F_GETFL);
+    if (flags < 0 || (flags & (O_ACCMODE | O_PATH)) != mode || fstat(from, &info) < 0 ||
+        !S_ISFIFO(info.st_mode))
         return false;
-    *to = *from;
-    *from = -1;
-    return true;
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", from);
+    *to = open(name, mode | O_NONBLOCK | O_CLOEXEC);
+    return *to >= 0;
 }
 
-static void take_terminal(struct shim *shim, struct guest *guest, struct visit *visit)
+static void take_terminal(struct shim *shim, struct guest *guest, const struct visit *visit)
 {
     struct attachment *attachment = &shim->attachment;
     const struct door_answer answer = { .text = ORDER_TERMINAL };
@@ -220,8 +228,8 @@ static void take_terminal(struct shim *shim, struct guest *guest, struct visit *
         attach_forget(shim, before);
         guest_refuse(before, EBUSY, "another client took the terminal");
     }
-    if (!take_pipe(&visit->fds[0], &attachment->from_fd) ||
-        !take_pipe(&visit->fds[1], &attachment->to_fd)) {
+    if (!take_pipe(visit->fds[0], O_RDONLY, &attachment->from_fd) ||
+        !take_pipe(visit->fds[1], O_WRONLY, &attachment->to_fd)) {
         close_one(&attachment->from_fd);
         guest_refuse(guest, EINVAL, "not pipes");
         return;
@@ -233,7 +241,7 @@ static void take_terminal(struct shim *shim, struct guest *guest, struct visit *
         show(shim, attachment->last, attachment->last_length);
 }
 
-void attach_take(struct shim *shim, struct guest *guest, struct visit *visit)
+void attach_take(struct shim *shim, struct guest *guest, const struct visit *visit)
 {
     if (shim->order.attach == ATTACH_STDIN)
         give_input(shim, guest);

@@ -74,16 +74,20 @@ static bool request_read(char *bytes, size_t length, struct visit *visit)
     return true;
 }
 
-/* The descriptors of a message; more than are expected are dropped by the kernel. Returns how many
- * there are. */
+/* The descriptors of a message. Returns how many there are: of more than are expected the kernel
+ * drops those that do not fit, but alignment makes room for one. */
 static size_t take_descriptors(struct msghdr *message, int fds[DOOR_FDS])
 {
     const struct cmsghdr *head = CMSG_FIRSTHDR(message);
+    int fd;
 
     if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
         return 0;
     size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    count = count < DOOR_FDS ? count : DOOR_FDS;
+    for (; count > DOOR_FDS; count--) {
+        memcpy(&fd, CMSG_DATA(head) + (count - 1) * sizeof(fd), sizeof(fd));
+        close(fd);
+    }
     memcpy(fds, CMSG_DATA(head), count * sizeof(int));
     return count;
 }
@@ -97,7 +101,7 @@ static size_t count_visits(const struct shim *shim)
     return count;
 }
 
-static void guest_start(struct shim *shim, struct guest *guest, struct visit *visit)
+static void guest_start(struct shim *shim, struct guest *guest, const struct visit *visit)
 {
     if (visit->argv[0] && count_visits(shim) == DOOR_GUESTS_MAX - 1) {
         guest_refuse(guest, EAGAIN, "too many commands at a time");

@@ -106,6 +106,7 @@ struct attachment {
     struct guest *viewer; /* that client; NULL: none */
     bool has_size;        /* it has told its size */
     int64_t deadline;     /* of input_fd, or of what the client did not take */
+    int64_t drain_end;    /* when the last client at the end has to leave; 0: not there yet */
     size_t in_length, in_done, out_length, out_done, last_length;
     char in[ATTACH_INPUT], out[STREAM_CHUNK], last[ATTACH_LAST];
 };
@@ -182,7 +183,7 @@ pid_t job_visit(struct shim *shim, const struct visit *visit, int answer_fd);
 /* A terminal in place of the output's pipe: our end and the job's. Returns 0 or an errno. */
 int terminal_open(const struct order *order, int ret_ends[2]);
 bool input_open(struct shim *shim); /* the pipe of standard input; false, with the failure set */
-void attach_take(struct shim *shim, struct guest *guest, struct visit *visit);
+void attach_take(struct shim *shim, struct guest *guest, const struct visit *visit);
 void attach_forget(struct shim *shim, const struct guest *guest);  /* it has left */
 void attach_resize(struct shim *shim, const struct winsize *size); /* what its client says */
 /* The terminal's output. While the client has not taken the last, no more is to be read. */

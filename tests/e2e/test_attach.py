@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Standard input and terminals of jobs: tarn run, run --pty, exec --pty, attach."""
 
+import fcntl
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 
@@ -262,6 +264,83 @@ def test_a_client_that_takes_nothing_does_not_keep_the_job(shell):
     wait_until("the job has written all of it", lambda: os.path.exists(os.path.join(shell.work, "through")))
     os.kill(terminal.pid, signal.SIGKILL)
     terminal.end()
+
+
+class Visitor:
+    """A client of a job's supervisor that keeps to no rules."""
+
+    def __init__(self, shell, number):
+        with socket.socket(socket.AF_UNIX) as stream:
+            stream.settimeout(tarn_test.PATIENCE_S)
+            stream.connect(shell.socket)
+            stream.send(b"POST /v1/jobs/%d/exec HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n" % number)
+            fds, said = [], b""
+            while not fds:
+                reply, fds, _, _ = socket.recv_fds(stream, 4096, 1)
+                said += reply
+                assert reply, said
+        self.door = socket.socket(fileno=fds[0])
+        self.door.settimeout(tarn_test.PATIENCE_S)
+        self.input, self.output = os.pipe(), os.pipe()
+
+    def attach(self):
+        """The code of the answer, and its words."""
+        socket.send_fds(self.door, [b"\0"], [self.input[0], self.output[1], self.output[1]])
+        answer = self.door.recv(4096)
+        return int.from_bytes(answer[:4], "little"), answer[8:].split(b"\0")[0].decode()
+
+    def close(self):
+        self.door.close()
+        for fd in self.input + self.output:
+            os.close(fd)
+
+
+def supervisor(shell):
+    found, = tarn_test.shims_of(shell.state).values()
+    return found
+
+
+def test_a_client_cannot_make_the_supervisor_wait(shell):
+    shell.out("up")
+    number = int(shell.out("submit", "-q", "--pty", "--", "sh", "-c", "yes; exit"))
+    wait_until("the job runs", lambda: is_running(shell, number))
+    visitor = Visitor(shell, number)
+    wait_until("it has written much", lambda: len(shell.out("logs", number)) > 20000)
+    fcntl.fcntl(visitor.output[1], fcntl.F_SETPIPE_SZ, 4096)
+    assert visitor.attach() == (0, "terminal")
+    os.set_blocking(visitor.output[1], True)  # a flag of the pipe's end, not of the descriptor
+    os.read(visitor.output[0], 4096)
+    begin = time.monotonic()
+    shell.run("cancel", number)
+    assert ended(shell, number)["result"] == "cancelled"
+    assert time.monotonic() - begin < tarn_test.PATIENCE_S
+    visitor.close()
+
+
+def test_pipes_are_used_only_as_the_client_may(shell):
+    shell.out("up")
+    number = int(shell.out("submit", "-q", "--pty", "--", "cat"))
+    wait_until("the job runs", lambda: is_running(shell, number))
+    visitor = Visitor(shell, number)
+    visitor.output = visitor.output[::-1]  # the reading end, where it is to write
+    assert visitor.attach()[1] == "not pipes"
+    visitor.close()
+    shell.run("cancel", number)
+
+
+def test_descriptors_too_many_are_closed(shell):
+    shell.out("up")
+    number = int(shell.out("submit", "-q", "--pty", "--", "cat"))
+    wait_until("the job runs", lambda: is_running(shell, number))
+    folder = "/proc/%d/fd" % supervisor(shell)
+    before = len(os.listdir(folder))
+    for count in (1, 2, 4, 5, 20):
+        visitor = Visitor(shell, number)
+        socket.send_fds(visitor.door, [b"\0"], [visitor.input[0]] * count)
+        assert visitor.door.recv(4096)
+        visitor.close()
+    wait_until("they are closed", lambda: len(os.listdir(folder)) == before)
+    shell.run("cancel", number)
 
 
 def test_submit_pty_waits_for_attach_and_attach_follows_any_job(shell):
