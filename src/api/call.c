@@ -56,10 +56,11 @@ void reply_error(struct http_request *request, int code, const struct error *err
 
     while (answer->code != 0 && answer->code != code)
         answer++;
-    json_t *message = json_string(err->text);
+    /* It may quote the beginning of a word, which may end within a character. */
+    bool is_whole = string_is_utf8(err->text, strlen(err->text));
+    AUTO_FREE char *message = is_whole ? mem_string(err->text) : string_copy_clean(err->text);
     reply_json(request, answer->status,
-               json_pack("{s:{s:s, s:o}}", "error", "code", answer->name, "message",
-                         message ? message : json_string("words that are not UTF-8")));
+               json_pack("{s:{s:s, s:s}}", "error", "code", answer->name, "message", message));
 }
 
 json_t *refuse(struct call *call, int code)

@@ -382,3 +382,10 @@ def test_random_bytes_in_good_requests(daemon):
         status, text = daemon.api.raw("POST", "/v1/jobs?dry_run=1", bytes(body))
         assert status in (200, 400, 404, 422), (status, bytes(body))
         assert json.loads(text)
+
+
+def test_errors_that_quote_half_a_character_say_what_is_wrong(daemon):
+    for start in ("", "a"):
+        with pytest.raises(Refused) as refused:
+            daemon.api.submit(run="true", gpus=1, where=start + "é" * 60)
+        assert refused.value.message.startswith("where: '" + start) and "expected conditions" in refused.value.message

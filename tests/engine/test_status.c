@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "engine/local/shim_launch.h"
 #include "engine/local/status_file.h"
 
@@ -59,6 +60,28 @@ static void a_failure_keeps_its_words(void **state)
     assert_int_equal(status.end.kind, ENGINE_FAILED);
     assert_string_equal(status.end.reason, "no such file: /a b/c= .");
     assert_false(status.has_started);
+}
+
+/* Of an interpreter's name, for example; and a cut is between characters. */
+static void words_of_a_failure_are_utf8(void **state)
+{
+    struct status status = { 0 };
+    (void)state;
+
+    apply(&status, "failed errno=2 stopped=0 text=bad interpreter: /\xff\xfe for x .");
+    assert_string_equal(status.end.reason, "bad interpreter: /\?\? for x");
+    for (int is_odd = 0; is_odd < 2; is_odd++) {
+        char record[512] = "failed errno=2 stopped=0 text=";
+        struct status other = { 0 };
+
+        strcat(record, is_odd ? "a" : "");
+        for (size_t i = 0; i < sizeof(other.end.reason); i++)
+            strcat(record, "\xc3\xa9");
+        strcat(record, " .");
+        apply(&other, record);
+        assert_true(string_is_utf8(other.end.reason, strlen(other.end.reason)));
+        assert_true(strlen(other.end.reason) >= sizeof(other.end.reason) - 2);
+    }
 }
 
 static void every_torn_record_is_passed_over(void **state)
@@ -135,6 +158,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_are_read),
         cmocka_unit_test(a_failure_keeps_its_words),
+        cmocka_unit_test(words_of_a_failure_are_utf8),
         cmocka_unit_test(every_torn_record_is_passed_over),
         cmocka_unit_test(unknown_and_odd_records_do_no_harm),
         cmocka_unit_test(names_of_members_go_both_ways),

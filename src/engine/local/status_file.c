@@ -99,7 +99,8 @@ static void apply_ended(struct status *status, const char *record)
     status->has_started = true;
 }
 
-/* The words are the last field and may have spaces in them. */
+/* The words are the last field and may have spaces in them, and parts of paths and files, which may
+ * be any bytes. */
 static void apply_failed(struct status *status, const char *record)
 {
     struct engine_outcome *end = &status->end;
@@ -108,7 +109,8 @@ static void apply_failed(struct status *status, const char *record)
     end->kind = ENGINE_FAILED;
     end->exit_code = -1;
     end->was_stopped = field_number(record, "stopped") != 0;
-    snprintf(end->reason, sizeof(end->reason), "%s", text ? text + 6 : "it did not start");
+    text = text ? text + strlen(" text=") : "it did not start";
+    string_clean(end->reason, sizeof(end->reason), text, strlen(text));
     status->has_end = true;
 }
 
