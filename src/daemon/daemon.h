@@ -2,10 +2,10 @@
 #ifndef DAEMON_DAEMON_H
 #define DAEMON_DAEMON_H
 
-/* daemon - where everything meets: the hub, the engine, the probe, the HTTP door, the signals
+/* daemon - connects the hub, the engine, the probe, the HTTP server and the signals
  *
- * SIGTERM and SIGINT end it in good order; jobs go on under their shims. It can be killed at any
- * time: the next one on the same state directory goes on where it was.
+ * SIGTERM and SIGINT stop it in good order; jobs continue under their shims. It can be killed at
+ * any time: the next daemon on the same state directory continues from the journal.
  */
 
 #include <stdbool.h>
@@ -30,7 +30,7 @@ struct daemon_options {
     bool for_all_users; /* the socket is open to all users; as root each job runs as its user */
 };
 
-/* Returns when it was told to stop. */
+/* Returns after a request to stop. */
 int daemon_run(const struct daemon_options *options, struct error *err);
 
 /* All records of the journal in a state directory, opened read-only. */

@@ -2,15 +2,15 @@
 #ifndef DAEMON_HUB_H
 #define DAEMON_HUB_H
 
-/* hub - where events become durable, and decisions come from
+/* hub - makes events durable and runs the scheduler
  *
- * Everything that happens in one turn of the loop makes one batch: what the engine reported, what
- * people asked for, the plan that follows, its decisions. The batch is committed to the journal
- * in one transaction; only then are people answered, decisions carried out and followers told.
+ * All events of one iteration of the loop are one batch: reports of the engine, requests of
+ * clients, the plan that follows and its decisions. The batch is committed to the journal in one
+ * transaction. Only then are requests answered, decisions executed and followers notified.
  *
- * When the commit fails (disk full), the state is loaded again from the journal, as if the batch
- * had never been. What people asked for is refused with the reason; what the engine reported is
- * kept and tried again each second, until the disk has room. Jobs that run do not notice.
+ * If the commit fails (disk full), the hub loads the state from the journal again, without the
+ * batch. Requests are refused with the reason. Reports of the engine are kept and retried each
+ * second until the disk has space. Running jobs are not affected.
  *
  * Order of calls:  create, (report | enqueue)*, shut, destroy. Callbacks come from the loop
  */

@@ -2,10 +2,10 @@
 #ifndef DAEMON_RETENTION_H
 #define DAEMON_RETENTION_H
 
-/* retention - jobs that are over leave the state after a while; the journal keeps them
+/* retention - removes ended jobs from the state after a while; the journal keeps them
  *
- * The last RETENTION_KEPT stay. A job of a group goes only when its outermost group is over,
- * because others may still take its outputs; a group goes after its last job.
+ * The last RETENTION_KEPT stay. A job of a group is removed only after its outermost group has
+ * ended, because other jobs may still read its outputs; a group is removed after its last job.
  */
 
 #include "base/mem.h"
@@ -23,7 +23,7 @@ struct retention {
     LIST(struct forgotten) forgotten; /* of this batch */
 };
 
-/* Emit a FORGET for each that may go, when there are enough. */
+/* Emit a FORGET for each job that can be removed, if there are enough of them. */
 void retention_run(struct retention *retention, const struct state *state,
                    void (*emit)(void *user, struct event *event), void *user);
 

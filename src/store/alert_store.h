@@ -2,7 +2,7 @@
 #ifndef STORE_ALERT_STORE_H
 #define STORE_ALERT_STORE_H
 
-/* alert_store - which alerts people were told of, and which are silenced, over restarts
+/* alert_store - sent alerts and silences, kept over restarts
  *
  * One table of a small SQLite file beside the journal. Each put replaces all of its kind in one
  * transaction.
@@ -27,7 +27,7 @@ void alert_store_close(struct alert_store *store); /* NULL is fine */
 /* Both are added to. */
 int alert_store_load(struct alert_store *store, struct alerts *alerts, usec_t now,
                      struct alert_silences *silences, struct error *err);
-/* Does not wait for the disk: after a power loss an alert may be told again. */
+/* Does not wait for the disk: after a power loss an alert may be sent again. */
 int alert_store_put_told(struct alert_store *store, const struct alerts *alerts, struct error *err);
 /* On disk when it returns. */
 int alert_store_put_silences(struct alert_store *store, const struct alert_silences *silences,

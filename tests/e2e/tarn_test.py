@@ -323,7 +323,7 @@ class Daemon:
 
     def check_words(self):
         words = self.words()
-        for bad in ("ERROR: AddressSanitizer", "runtime error:", "LeakSanitizer", "a bug, and better"):
+        for bad in ("ERROR: AddressSanitizer", "runtime error:", "LeakSanitizer", "this is a bug, and the daemon stops"):
             assert bad not in words, words[-6000:]
 
     def stop(self):

@@ -176,7 +176,7 @@ def test_scale_says_which_machines_are_wanted(daemon, api):
 def test_bad_node_types_change_nothing(api):
     for types, words in (({"a": {"gpus": 2, "cpus": 1, "memory": "1G"}}, "the model of its gpus"),
                          ({"a": {"cpus": 1}}, "cpus and memory"), ({"a": {"cpus": 1, "memory": "1G", "pric": 1}}, "did you mean 'price'"),
-                         ({"a": {"cpus": 1, "memory": "1G", "price": -1}}, "costs for an hour")):
+                         ({"a": {"cpus": 1, "memory": "1G", "price": -1}}, "price per hour")):
         with pytest.raises(Refused) as caught:
             api.put("/v1/config", {"node_types": types})
         assert words in caught.value.message and "node type a" in caught.value.message

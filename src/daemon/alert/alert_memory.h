@@ -2,13 +2,13 @@
 #ifndef DAEMON_ALERT_ALERT_MEMORY_H
 #define DAEMON_ALERT_ALERT_MEMORY_H
 
-/* alert_memory - which alerts people were told of, and what administrators silenced for a while
+/* alert_memory - the alerts that were sent, and the silences that administrators set
  *
- * Kept in STATE/alerts.db (store/alert_store.h), so that a restart tells nothing twice. When it
- * can't be read or written, the log says so once and alerts may be told again; is_behind is set
- * until what was told could be saved. A silence is on disk before it is acknowledged. Expired
- * silences go with the next change. Silences of the configuration are not among them. The JSON
- * files of earlier versions (alerts.json, silences.json) are read once and removed.
+ * Kept in STATE/alerts.db (store/alert_store.h), so that a restart sends no alert twice. If it
+ * cannot be read or written, the log says so once, and alerts may be sent again; is_behind is set
+ * until the sent alerts are saved. A silence is on disk before it is acknowledged. Expired
+ * silences are removed with the next change. Silences of the configuration are not among them. The
+ * JSON files of earlier versions (alerts.json, silences.json) are read once and removed.
  *
  * Order of calls:  load, (save | silence | unsilence)*, release
  * On failure:      nothing has changed
@@ -21,7 +21,7 @@ struct alert_memory {
     char *path;
     struct alert_store *store; /* NULL: it could not be opened yet */
     struct alert_silences silences;
-    bool is_behind; /* what was told last is not on disk: to be saved again */
+    bool is_behind; /* the latest sent alerts are not on disk yet */
 };
 
 void alert_memory_load(struct alert_memory *memory, const char *state_dir, struct alerts *alerts,

@@ -4,17 +4,17 @@
 
 /* alert_send - delivers messages to a command, a webhook and by mail, without blocking the loop
  *
- * Each of the three ways has a thread and a queue of its own, and those to owners of jobs have
- * theirs, so that one that hangs holds up none of the others. A message is tried a few times, each
- * within a deadline. A full queue takes nothing; what another way took is dropped there, and
- * counted. What fails is logged.
+ * Each of the three channels has a thread and a queue, and the channels to owners of jobs have
+ * their own, so that a channel that hangs delays no other. A message is tried a few times, each
+ * with a deadline. A full queue accepts nothing: a message that another channel accepted is dropped
+ * there, and counted. Failures are logged.
  *
  *   command  gets the message as JSON on its standard input and the sentence as its argument
  *   webhook  gets a POST of the JSON; an answer of 200 to 299 is success
  *   mail     the sentence is the subject
  *
  * Order of calls:  create, send*, destroy
- * Limits:          ALERT_QUEUE_MAX messages wait for each way
+ * Limits:          ALERT_QUEUE_MAX messages wait for each channel
  */
 
 #include <stdbool.h>
@@ -32,7 +32,7 @@ enum {
 struct alert_sender;
 
 struct alert_sender *alert_sender_create(void);
-/* What is under way is given up; that takes about a second at most. NULL is fine. */
+/* Aborts deliveries in progress, which takes about a second at most. NULL is fine. */
 void alert_sender_destroy(struct alert_sender *sender);
 
 /* By all ways that the rules name. False: none of them takes it now, try again later. */

@@ -2,11 +2,11 @@
 #ifndef ENGINE_LOCAL_OWNER_H
 #define ENGINE_LOCAL_OWNER_H
 
-/* owner - which member a process belongs to
+/* owner - finds the member that a process belongs to
  *
- * By its control group (.../tarn/KEY/MEMBER), which it can't leave; where members have none, by the
- * marker that every process of a job has in its environment. Any user can set it: it counts
- * for processes of the job's user only, which is up to the caller.
+ * It uses the control group (.../tarn/KEY/MEMBER), which a process cannot leave. Without control
+ * groups, it uses the marker in the environment of every process of a job. Any user can set that
+ * marker, so the caller must accept it only for processes of the user of the job.
  */
 
 #include <stdbool.h>
@@ -20,8 +20,8 @@ struct owner_ask {
     bool has_groups; /* each member has a control group */
 };
 
-/* False: it belongs to none of ours, or is gone. ret_uid: its user, where only its environment says
- * so; UINT32_MAX where its control group does. */
+/* False: it belongs to no member of this daemon, or has ended. ret_uid: its user if only the
+ * environment identifies it; UINT32_MAX if its control group does. */
 bool owner_find(const struct owner_ask *ask, struct member_id *ret, uint32_t *ret_uid);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef SCHED_PREEMPTION_EVICT_H
 #define SCHED_PREEMPTION_EVICT_H
 
-/* evict - eviction by a deadline: jobs that have to be gone by a known time
+/* evict - eviction by a deadline: jobs that have to end by a known time
  *
  * That is when a reservation begins that keeps what a job holds, when the limit of its queue falls
  * at the edge of a window, or when a hard budget is used up. Only preemptible jobs are stopped (a
