@@ -29,6 +29,14 @@ static void bound(struct start_estimate *start, usec_t guaranteed)
     start->low = start->low < start->median ? start->low : start->median;
 }
 
+/* No job starts before its begin time. */
+static void bound_by_begin(struct start_estimate *start, usec_t begin)
+{
+    start->low = start->low > begin ? start->low : begin;
+    start->median = start->median > start->low ? start->median : start->low;
+    start->high = start->high > start->median ? start->high : start->median;
+}
+
 static bool from_forecast(const struct api *api, const struct job *job, struct start_estimate *ret)
 {
     const struct api_forecasts *forecasts = &api->ports.forecasts;
@@ -55,6 +63,7 @@ bool api_start(const struct api *api, const struct job *job, struct start_estima
         return false;
     usec_t guaranteed = sched_guaranteed_start(api_brain(api), job);
     bound(ret, guaranteed);
+    bound_by_begin(ret, job->begin);
     ret->guaranteed = guaranteed;
     if (forecasts->shown)
         forecasts->shown(forecasts->user, job, ret, guaranteed, is_forecast);

@@ -104,6 +104,22 @@ int admit_check(const struct state *state, const struct request *request, uint32
     return error_set(err, REFUSED_NEVER, "%s", text_string(&text));
 }
 
+int admit_check_user(const struct state *state, const struct request *request, uint32_t queue,
+                     const struct identity *who, struct error *err)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    struct why why;
+    uint32_t user = 0;
+
+    while (user < state->users.count && strcmp(state->users.items[user], who->name) != 0)
+        user++;
+    sched_admit_user(state, request, queue, user, who->gid, &why);
+    if (why.kind == WHY_NONE)
+        return 0;
+    never_say(state, request, &why, &text);
+    return error_set(err, REFUSED_NEVER, "%s", text_string(&text));
+}
+
 bool cluster_is_real(const struct state *state)
 {
     bool is_real = false;

@@ -21,6 +21,10 @@ int admit_find_queue(const struct state *state, const char *name, uint32_t *ret,
 int admit_check(const struct state *state, const struct request *request, uint32_t queue,
                 bool is_preemptible, struct error *err);
 
+/* The same for the limits of the user and of their Unix group. */
+int admit_check_user(const struct state *state, const struct request *request, uint32_t queue,
+                     const struct identity *who, struct error *err);
+
 /* Whether any device is real: synthetic ones stand for a cluster that is tried out, take shares of
  * any kind, and say nothing of what there will be. */
 bool cluster_is_real(const struct state *state);

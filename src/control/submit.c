@@ -110,7 +110,8 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
         return error_set(err, REFUSED_NEVER,
                          "gpus: a share by MPS, but this machine has no nvidia-cuda-mps-control; "
                          "expected a part like 0.5, which is not enforced");
-    return admit_check(state, &draft->request, queue, draft->preemptible, err);
+    code = admit_check(state, &draft->request, queue, draft->preemptible, err);
+    return code < 0 ? code : admit_check_user(state, &draft->request, queue, submit->who, err);
 }
 
 static int settle_begin(struct submit *submit, struct job_draft *draft, struct error *err)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Teams on one machine: what one borrows it gives back, and everybody is told why."""
 
+import getpass
 import json
 import os
 import subprocess
@@ -90,6 +91,15 @@ def test_min_runtime_protects_and_then_no_more(teams, tmp_path):
     assert teams.job(numbers[0])["state"] == "running"
     teams.wait_state(waiting, "ended")
     assert teams.job(numbers[0])["preemptions"] == 1
+
+
+def test_more_than_a_user_may_ever_hold_is_refused(teams):
+    with pytest.raises(Refused) as refused:
+        teams.submit(run="true", gpus=7, cpus=0, queue="research")
+    assert "a user in queue research never holds more than 6 gpus" in str(refused.value)
+    config = dict(TEAMS, queues=dict(TEAMS["queues"], research={"users": {"each": 1, getpass.getuser(): 7}}))
+    teams.put("/v1/config", config)  # a limit of one's own stands for the limit of each
+    teams.submit(run="true", gpus=7, cpus=0, queue="research", hold=True)
 
 
 def test_limits_of_users_are_kept_and_named(teams):

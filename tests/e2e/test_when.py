@@ -293,11 +293,19 @@ def test_a_trace_starts_in_the_same_order_live_and_in_the_simulator(make_daemon)
                                                                    starts[first], starts[then])
 
 
+def test_no_start_is_expected_before_the_begin_time(api):
+    api.wait_end(submit(api, 0, 1))
+    later = submit(api, 1, 1, begin="now+2h")
+    start = when(api, later)["start"]
+    assert 7000 < start["low_seconds"] <= 7200 and clock(start["low"]) <= clock(start["expected"]) <= clock(start["high"]), start
+
+
 def test_what_can_never_start_has_no_estimate(api, daemon):
-    api.put("/v1/config", {"queues": {"research": {"users": {getpass.getuser(): 2}}}})
+    api.put("/v1/config", {"queues": {"research": {}}})
+    api.wait_state(submit(api, 60, 4, max_duration="1m"), "running")
     spot = api.submit(run="true", gpus="1", spot="only", max_duration="1m", env=daemon.env())
     wide = api.submit(run="true", gpus="3", queue="research", max_duration="1m", env=daemon.env())
-    submit(api, 60, 4, max_duration="1m")
+    api.put("/v1/config", {"queues": {"research": {"users": {getpass.getuser(): 2}}}})
     wait_until("both were looked at", lambda: api.why(spot)["kind"] == "spot" and api.why(wide)["kind"] == "never_quota")
     for number in (spot, wide):
         said = when(api, number)

@@ -135,6 +135,22 @@ static bool subjects_allow(const struct state *state, uint32_t at, const struct 
     return true;
 }
 
+bool quota_user_may_ever(const struct state *state, const struct quota_ask *ask, struct why *why)
+{
+    for (uint32_t at = ask->queue; at != QUEUE_NONE; at = queue_above(state->queues.items, at)) {
+        const struct queue *queue = &state->queues.items[at];
+
+        LIST_EACH (const struct subject_limit, subject, &queue->subjects) {
+            bool is_for_another =
+                subject->kind == SUBJECT_EACH_USER && is_named(queue, subject, ask->user);
+            if (!is_for_another && !subject_allows(state, at, subject, ask, why) &&
+                why->kind == WHY_NEVER_QUOTA)
+                return false;
+        }
+    }
+    return true;
+}
+
 /* ---- what others do not lend ---- */
 
 /* What other queues keep from the job, and the queue that keeps most. */

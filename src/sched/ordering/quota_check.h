@@ -35,6 +35,10 @@ static inline struct quota_ask quota_ask_of(const struct job *job)
 /* False: why is QUOTA, NEVER_QUOTA, LENT or USER_LIMIT. */
 bool quota_allows(const struct state *state, const struct quota_ask *ask, struct why *why);
 
+/* Whether the limits of the user and of their Unix group let them hold the amounts at any time.
+ * False: why is NEVER_QUOTA. */
+bool quota_user_may_ever(const struct state *state, const struct quota_ask *ask, struct why *why);
+
 /* The most that the queue may hold of a resource; QUOTA_NONE: no bound of its own. */
 int64_t quota_bound(const struct state *state, uint32_t queue, uint32_t resource);
 

@@ -200,3 +200,15 @@ void sched_admit(const struct state *state, const struct request *request, uint3
     layout_release(&empty.layout);
     arena_release(&empty.arena);
 }
+
+void sched_admit_user(const struct state *state, const struct request *request, uint32_t queue,
+                      uint32_t user, uint32_t gid, struct why *ret_why)
+{
+    struct quota_ask ask = { .queue = queue, .user = user, .gid = gid };
+
+    *ret_why = (struct why){ .kind = WHY_NONE };
+    quota_least(state, request, &ask.amounts);
+    quota_user_may_ever(state, &ask, ret_why);
+    if (ret_why->kind != WHY_NEVER_QUOTA)
+        *ret_why = (struct why){ .kind = WHY_NONE };
+}

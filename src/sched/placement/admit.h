@@ -11,4 +11,9 @@
 void sched_admit(const struct state *state, const struct request *request, uint32_t queue,
                  bool is_preemptible, struct why *ret_why);
 
+/* Could this user ever run it? WHY_NONE or NEVER_QUOTA. A user that the state does not know has
+ * the number after its last. */
+void sched_admit_user(const struct state *state, const struct request *request, uint32_t queue,
+                      uint32_t user, uint32_t gid, struct why *ret_why);
+
 #endif
