@@ -307,7 +307,8 @@ static void add_wants(const struct api *api, const struct job *job, json_t *line
     const struct request *request = state_request(state, job);
     AUTO_RELEASE(text) struct text text = { 0 };
 
-    request_describe(request, &text);
+    if (request_wants_gpus(request) || request->roles_count > 0)
+        request_describe(request, &text); /* of a job without GPUs it names the CPUs */
     add_beside(request, &text);
     if (request_is_elastic(request))
         text_printf(&text, " for each; at least %" PRIu32 " members at once, and up to %" PRIu32,

@@ -75,7 +75,7 @@ json_t *handle_when(struct call *call)
     if (!waits)
         say_state(job, &text);
     else {
-        text_add(&text, "starts ");
+        text_add(&text, start.median == USEC_NEVER ? "starts at an unknown time; " : "starts ");
         say_start(api, &start, &text);
     }
     bool has_end = (waits || job_is_active(job)) && api_end(api, job->id, &end);
@@ -177,7 +177,7 @@ static json_t *answer_like(struct api_study *study)
     if (is_now)
         text_add(&text, "start now");
     else if (waits) {
-        text_add(&text, "start ");
+        text_add(&text, start.median == USEC_NEVER ? "start at an unknown time; " : "start ");
         say_start(api, &start, &text);
     } else
         text_add(&text, "not start under the present conditions: it would be held, or its wait has "

@@ -111,6 +111,13 @@ int selection_read(struct selection *selection, char *const *words, struct error
     return code;
 }
 
+int selection_check(const char *word, struct error *err)
+{
+    AUTO_RELEASE(selection) struct selection selection = { 0 };
+
+    return add_word(&selection, word, err);
+}
+
 int each_id(const struct options *options, int (*one)(const struct each *each))
 {
     AUTO_RELEASE(session) struct session session = { 0 };

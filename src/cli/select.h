@@ -22,6 +22,8 @@ struct selection {
 };
 
 /* Fails at the first invalid word. */
+/* Whether the word is the number of a job, or of several. */
+int selection_check(const char *word, struct error *err);
 int selection_read(struct selection *selection, char *const *words, struct error *err);
 void selection_add(struct selection *selection, const char *id);
 void selection_release(struct selection *selection);

@@ -192,11 +192,13 @@ static int read_words(struct sending *sending, char **words, bool is_command, st
 {
     struct stat info;
 
-    if (sending->sbatch.wrap) {
-        int code = sbatch_finish(&sending->sbatch, err);
-        set_words(sending->sbatch.job, "args", words);
-        return code;
-    }
+    if (sending->sbatch.wrap && words[0])
+        return usage_failed(sending, error_set(err, -EINVAL,
+                                               "'%.40s': unexpected beside --wrap; expected a "
+                                               "script or --wrap COMMAND, not both",
+                                               words[0]));
+    if (sending->sbatch.wrap)
+        return sbatch_finish(&sending->sbatch, err);
     if (!words[0] && !is_command && sending->takes_stdin && !isatty(STDIN_FILENO))
         return read_script(sending, NULL, words, err);
     if (!words[0])
@@ -427,6 +429,16 @@ int sending_post(const struct sending *sending, struct session *session, json_t 
     say_notes(sending->sbatch.notes);
     say_notes(json_object_get(*ret_reply, "notes"));
     return 0;
+}
+
+json_t *sending_when(const struct sending *sending, struct session *session)
+{
+    json_t *when = NULL;
+    struct error ignored;
+
+    if (session_send(session, "POST", "/v1/when", sending->document, &when, &ignored) < 0)
+        return NULL;
+    return when;
 }
 
 int config_file_read(const char *path, json_t **ret, struct error *err)

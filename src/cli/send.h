@@ -43,6 +43,9 @@ void sending_release(struct sending *sending);
 int sending_post(const struct sending *sending, struct session *session, json_t **ret_reply,
                  struct error *err);
 
+/* When it would start, by POST /v1/when; NULL: not known, as of an array or a pipeline. */
+json_t *sending_when(const struct sending *sending, struct session *session);
+
 /* Read and check a configuration in YAML here, so that errors have line numbers. "-" is standard
  * input; *ret is new. */
 int config_file_read(const char *path, json_t **ret, struct error *err);

@@ -440,6 +440,11 @@ def test_why_gives_the_reason_of_each_kind(busy):
     busy.run("apply", "-f", "c.yaml")
     gpus = busy.out("submit", "--parsable", "--gpus", 2, "--", "true").strip()
     assert "job 1" in busy.out("why", gpus) and "gpus" in busy.out("why", gpus)
+    plain = busy.out("submit", "--parsable", "-H", "-a", "0-1", "-c", "0.5", "--", "true").strip()
+    cpus = busy.api.get("/v1/nodes")["nodes"][0]["cpus"]
+    wide = busy.out("submit", "--parsable", "-c", cpus, "--", "true").strip()
+    assert re.search(r"  wants +[0-9.]+ cpus?, queue default\n", busy.out("why", wide))
+    assert "held; tarn release %s_1\n" % plain in busy.out("show", plain + "_1")
     needs = busy.out("submit", "--parsable", "-d", "afterok:1", "--", "true").strip()
     assert "1" in busy.out("why", needs)
     held = busy.out("submit", "--parsable", "-H", "--", "true").strip()
@@ -450,6 +455,26 @@ def test_why_gives_the_reason_of_each_kind(busy):
     busy.run("cancel", "1")
     busy.api.wait_end(1)
     assert "ended" in busy.out("why", "1")
+
+
+def test_a_dry_run_says_when_the_job_would_start(busy):
+    words = ["submit", "--dry-run", "--gpus", 4, "-c", "0.01"]
+    for verb in ("submit", "run"):
+        said = busy.run(verb, *words[1:], "--", "true")
+        said = said.stdout + said.stderr
+        assert "job true can run here; nothing was submitted" in said and "a job like this would start at an unknown time; open-ended: job 1" in said, said
+    later = busy.out(*words[:2], "-b", "now+2h", "-c", "0.01", "--", "true")
+    assert "start in about 2 h" in later or "start in about 1 h" in later, later
+    assert "would be held" in busy.out(*words[:2], "-H", "--", "true")
+    assert busy.json(*words, "--json", "--", "true")["when"]["now"] is False
+    assert busy.out(*words[:2], "-a", "0-3", "--", "true") == "array true can run here; nothing was submitted\n"
+    assert len(busy.api.jobs()) == 1
+
+
+def test_a_command_line_and_a_script_are_not_both_run(shell):
+    shell.file("job.sh", "#!/bin/sh\n")
+    for words in (["job.sh"], ["--", "job.sh"]):
+        assert "unexpected beside --wrap" in shell.refused(2, "submit", "--wrap", "true", *words)
 
 
 def test_acting_on_jobs(busy):
@@ -481,8 +506,8 @@ def test_logs_are_printed_and_followed(shell):
 def test_a_configuration_is_compared_and_applied(busy):
     busy.file("c.yaml", "queues: {research: {weight: 3, limit: 2}}\n")
     before = busy.out("config", "show")
-    assert "research" in busy.run("diff", "c.yaml", status=None).stdout or "research" in busy.run(
-        "diff", "-f", "c.yaml", status=None).stdout
+    assert "research" in busy.out("diff", "c.yaml") and busy.out("diff", "-f", "c.yaml") == busy.out("diff", "c.yaml")
+    assert "expected one file" in busy.refused(2, "diff", "-f", "c.yaml", "c.yaml")
     assert "research" in busy.out("apply", "-f", "c.yaml", "--dry-run") and busy.out("config", "show") == before
     busy.run("apply", "-f", "c.yaml")
     assert "research" in busy.out("queues")
@@ -683,7 +708,7 @@ def test_a_name_that_matches_no_job_is_a_failure(shell):
     shell.out("up")
     for words in (("ls", "--name", "nope"), ("cancel", "--name", "nope"), ("cancel", "--queue", "nope"), ("cancel", "-u", "nope")):
         assert "no " in shell.refused(1, *words) and shell.run(*words, status=1).stdout == ""
-    assert "no such job" in shell.run("cancel", "--state", "running").stderr  # there may be none
+    assert "no job to cancel" in shell.run("cancel", "--state", "running").stderr  # there may be none
 
 
 def test_doctor_looks_at_what_a_newcomer_lacks(shell):

@@ -71,6 +71,9 @@ def test_who_may_not_and_what_does_not_run_is_refused(shell):
     assert "job %d is held; expected a running job" % waiting in shell.refused(1, "exec", waiting, "--", "true")
     assert "is several jobs" in shell.refused(1, "exec", array, "--", "true")
     assert "job 99: no such job" in shell.refused(1, "exec", 99, "--", "true")
+    for verb in ("exec", "attach"):
+        words = ["train"] if verb == "attach" else ["train", "--", "true"]
+        assert "'train': expected the number of a job" in shell.refused(2, verb, *words)
     assert "no member of rank 1" in shell.refused(1, "exec", number, "-r", 1, "--", "true")
     assert "expected the number of a job and a command" in shell.refused(2, "exec", number)
     if IS_ROOT:

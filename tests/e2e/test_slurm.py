@@ -122,6 +122,7 @@ def test_sbatch_says_what_slurms_says(cluster):
     assert cluster.api.job(after.strip())["result"] == "failed"
     before = len(cluster.api.jobs())
     assert "would start" in cluster.slurm("sbatch", "--test-only", "job.sh").stderr
+    assert "beside --wrap" in cluster.slurm("sbatch", "--wrap", "true", "job.sh", status=1).stderr
     assert len(cluster.api.jobs()) == before
     assert cluster.slurm("sbatch", stdin="#!/bin/sh\n#SBATCH -J fed\n").stdout.startswith("Submitted")
     for words in (["-N2", "job.sh"], ["--exclusive", "job.sh"], ["--mail-type=ALL", "job.sh"], ["--signal=USR1@30", "job.sh"],

@@ -163,7 +163,8 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
 
     switch (why->kind) {
     case WHY_HELD:
-        text_printf(text, "held; tarn release %" PRIu64, job->id);
+        text_add(text, "held; tarn release ");
+        say_job(state, job, text);
         break;
     case WHY_NEEDS:
         say_needs(state, why, text);

@@ -247,13 +247,21 @@ int run_apply(const struct options *options)
     return code < 0 ? complain(&err) : code;
 }
 
+enum { DIFF_FILE };
+
+const struct option_entry options_diff[] = {
+    [DIFF_FILE] = { "file", 'f', "FILE", "the file, as with apply" },
+    { 0 },
+};
+
 int run_diff(const struct options *options)
 {
+    const char *path = options->values[DIFF_FILE];
     struct error err;
 
-    if (options->word_count != 1)
+    if (options->word_count + (path != NULL) != 1)
         return usage_wrong("diff", "expected one file");
-    struct applying applying = { .path = options->words[0],
+    struct applying applying = { .path = path ? path : options->words[0],
                                  .is_dry = true,
                                  .is_json = options->is_json };
     return apply(&applying, &err) < 0 ? complain(&err) : 0;

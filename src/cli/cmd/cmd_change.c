@@ -157,7 +157,7 @@ static int change_jobs(const struct options *options, const struct change *chang
     if (code < 0)
         return complain(&err);
     if (is_filtered && selection.count == 0) {
-        say("no such job");
+        say("no job to %s", options->verb);
         return options->values[CANCEL_NAME] || options->values[CANCEL_QUEUE] ||
                options->values[CANCEL_USER]; /* a name that matches nothing may be a mistake */
     }

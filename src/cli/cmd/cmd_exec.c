@@ -15,6 +15,7 @@
 #include "cli/follow/visit.h"
 #include "cli/job_view.h"
 #include "cli/screen.h"
+#include "cli/select.h"
 
 enum { RANK, PTY };
 enum { STATUS_SIGNAL = 128, LINES_BEFORE = 10 };
@@ -55,6 +56,10 @@ int run_exec(const struct options *options)
     if (options->word_count < 2)
         return usage_wrong("exec", "expected the number of a job and a command: tarn exec 7 -- "
                                    "nvidia-smi");
+    if (selection_check(options->words[0], &err) < 0) {
+        complain(&err);
+        return 2;
+    }
     if (options->values[PTY] && !isatty(STDIN_FILENO))
         return usage_wrong("exec", "pty: standard input is not a terminal");
     signal(SIGPIPE, SIG_IGN);
@@ -122,6 +127,10 @@ int run_attach(const struct options *options)
 
     if (options->word_count != 1)
         return usage_wrong("attach", "expected the number of one job: tarn attach 7");
+    if (selection_check(options->words[0], &err) < 0) {
+        complain(&err);
+        return 2;
+    }
     int code = interrupt_open(&signal_fd, &err);
     if (code == 0)
         code = session_open(&session, &err);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "cli/choice_view.h"
 #include "cli/command.h"
 #include "cli/follow/ctrl_c.h"
@@ -17,7 +18,7 @@
 #include "cli/send.h"
 
 /* "job 7 · waits: 4 gpus wanted, 2 free · starts about 14:20" */
-static void add_submitted(const json_t *item, bool is_dry, struct text *text)
+static void add_submitted(const json_t *item, struct text *text)
 {
     const char *kind = field_text(item, "kind"), *waits = field_text(item, "waits");
     AUTO_RELEASE(text) struct text expected = { 0 };
@@ -29,19 +30,16 @@ static void add_submitted(const json_t *item, bool is_dry, struct text *text)
                     field_text(item, "name"), clock_format(next, field_time(item, "next")));
         return;
     }
-    if (is_dry)
-        text_printf(text, "%s %s", kind, field_text(item, "name"));
-    else
-        text_printf(text, "%s %" PRId64, kind, field_number(item, "id"));
-    if (!is_job && !is_dry)
+    text_printf(text, "%s %" PRId64, kind, field_number(item, "id"));
+    if (!is_job)
         text_printf(text, " · %s", field_text(item, "name"));
     if (!is_job)
         text_printf(text, " · %" PRId64 " %s", field_number(item, "job_count"),
                     strcmp(kind, "array") == 0 ? "tasks" : "jobs");
     if (waits[0])
-        text_printf(text, is_dry ? " · would wait: %s" : " · waits: %s", waits);
+        text_printf(text, " · waits: %s", waits);
     else
-        text_add(text, is_dry ? " · would start at once" : " · starts");
+        text_add(text, " · starts");
     const char *choice = field_text(json_object_get(item, "model_choice"), "text");
     if (choice[0])
         text_printf(text, " · %s", choice);
@@ -65,13 +63,30 @@ static void print_reply(const struct sending *sending, const json_t *reply)
         text_add(&text, "the request is valid; nothing was submitted\n");
     json_array_foreach(json_object_get(reply, "submitted"), i, item)
     {
-        if (sending->is_ids && !sending->is_dry)
+        if (sending->is_dry)
+            text_printf(&text, "%s %s can run here; nothing was submitted\n",
+                        field_text(item, "kind"), field_text(item, "name"));
+        else if (sending->is_ids)
             text_printf(&text, "%" PRId64 "\n", field_number(item, "id"));
         else if (!sending->sbatch.is_quiet)
-            add_submitted(item, sending->is_dry, &text);
+            add_submitted(item, &text);
     }
     screen_prose(stdout, text_string(&text));
     fflush(stdout);
+}
+
+/* When it would start, where it is one job. */
+static void add_when(const struct sending *sending, struct session *session, json_t *reply)
+{
+    AUTO(json) json_t *when = sending_when(sending, session);
+
+    if (when && sending->sbatch.is_json)
+        json_object_set(reply, "when", when);
+    else if (when) {
+        AUTO_FREE char *line = mem_printf("%s\n", field_text(when, "text"));
+        screen_prose(stdout, line);
+        fflush(stdout);
+    }
 }
 
 /* What each model would mean, where the job may have several. */
@@ -127,11 +142,15 @@ int run_submit(const struct options *options)
     if (code == 0)
         code = sending_post(&sending, &session, &reply, &err);
     if (code == 0) {
-        if (sending.is_dry && sending.sbatch.is_json)
+        if (sending.is_dry && sending.sbatch.is_json) {
+            add_when(&sending, &session, reply);
             add_choice(&sending, &session, reply);
+        }
         print_reply(&sending, reply);
-        if (sending.is_dry && !sending.sbatch.is_json)
+        if (sending.is_dry && !sending.sbatch.is_json) {
+            add_when(&sending, &session, reply);
             add_choice(&sending, &session, reply);
+        }
         if (sending.sbatch.is_waiting && !sending.is_dry)
             code =
                 wait_for(&session, reply,
@@ -149,15 +168,18 @@ static int follow(const struct follow_plan *plan, int *ret_status, struct error 
     return follow_job(plan, ret_status, err);
 }
 
-static void tell_dry(const json_t *submitted)
+static void tell_dry(const struct sending *sending, struct session *session,
+                     const json_t *submitted)
 {
-    const char *waits = field_text(submitted, "waits");
+    AUTO(json) json_t *when = sending_when(sending, session);
 
     if (!submitted)
         talk("the request is valid; nothing was submitted");
     else
-        talk("%s %s · %s%s", field_text(submitted, "kind"), field_text(submitted, "name"),
-             waits[0] ? "would wait: " : "would start at once", waits);
+        talk("%s %s can run here; nothing was submitted", field_text(submitted, "kind"),
+             field_text(submitted, "name"));
+    if (when)
+        talk("%s", field_text(when, "text"));
 }
 
 static enum engine_attach input_of(const json_t *document)
@@ -200,7 +222,7 @@ static int post_and_follow(struct sending *sending, bool cancels, int signal_fd,
         .is_json = sending->sbatch.is_json,
     };
     if (sending->is_dry)
-        tell_dry(plan.submitted);
+        tell_dry(sending, &session, plan.submitted);
     else
         code = follow(&plan, ret_status, err);
     return code;

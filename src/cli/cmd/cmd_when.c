@@ -309,8 +309,9 @@ static void print(const json_t *reply, const struct options *options, size_t cou
     size_t shown = outlook_print_jobs(reply, count > 0 ? count : outlook_rows(reply), false);
     printf("\n");
     outlook_print_queues(reply);
-    talk("%" PRId64 " job%s: %" PRId64 " start sooner, %" PRId64 " later%s", jobs,
-         jobs == 1 ? "" : "s", field_number(reply, "sooner"), field_number(reply, "later"),
+    int64_t sooner = field_number(reply, "sooner");
+    talk("%" PRId64 " job%s: %" PRId64 " start%s sooner, %" PRId64 " later%s", jobs,
+         jobs == 1 ? "" : "s", sooner, sooner == 1 ? "s" : "", field_number(reply, "later"),
          (int64_t)shown < jobs ? "; -n N shows more of them" : "");
 }
 

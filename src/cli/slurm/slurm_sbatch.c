@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "cli/fields.h"
 #include "cli/follow/follow_job.h"
-#include "cli/job_view.h"
 #include "cli/send.h"
 #include "cli/slurm/slurm.h"
 
@@ -22,15 +21,12 @@ static void set_defaults(struct sending *sending)
         json_string(json_object_get(job, "array") ? "slurm-%A_%a.out" : "slurm-%j.out"));
 }
 
-static void tell_test(const json_t *item)
+static void tell_test(const struct sending *sending, struct session *session, const json_t *item)
 {
-    AUTO_RELEASE(text) struct text expected = { 0 };
-    const char *waits = field_text(item, "waits");
+    AUTO(json) json_t *when = sending_when(sending, session);
 
-    job_expected_add(item, &expected);
-    fprintf(stderr, "sbatch: job %s would %s%s%s%s\n", field_text(item, "name"),
-            waits[0] ? "wait: " : "start at once", waits, expected.length > 0 ? " · starts " : "",
-            text_string(&expected));
+    fprintf(stderr, "sbatch: %s %s can run here%s%s\n", field_text(item, "kind"),
+            field_text(item, "name"), when ? "; " : "", field_text(when, "text"));
 }
 
 static int wait_for(struct session *session, const json_t *item, struct error *err)
@@ -59,7 +55,7 @@ int slurm_sbatch(int argc, char **argv)
         code = sending_post(&sending, &session, &reply, &err);
     const json_t *item = json_array_get(json_object_get(reply, "submitted"), 0);
     if (code == 0 && sending.is_dry)
-        tell_test(item);
+        tell_test(&sending, &session, item);
     else if (code == 0 && sending.sbatch.is_parsable)
         printf("%" PRId64 "\n", field_number(item, "id"));
     else if (code == 0 && !sending.sbatch.is_quiet)

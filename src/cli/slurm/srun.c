@@ -68,11 +68,11 @@ static int take_own(struct srun *srun, const char *name, const char *value, stru
     if (strcmp(name, "mpi") == 0)
         return value && strcmp(value, "none") == 0
                    ? 0
-                   : refuse(name, "not supported, but none; start MPI programs with mpirun", err);
+                   : refuse(name, "not supported except none; start MPI programs with mpirun", err);
     if (strcmp(name, "cpu-bind") == 0)
         return value && (strcmp(value, "none") == 0 || strcmp(value, "no") == 0)
                    ? 0
-                   : refuse(name, "not supported, but none; taskset in the command binds", err);
+                   : refuse(name, "not supported except none; taskset in the command binds", err);
     if (strcmp(name, "pty") == 0)
         return value && value[0] ? refuse(name, "expected no value", err) : flag(&srun->has_pty);
     if (strcmp(name, "multi-prog") == 0)
