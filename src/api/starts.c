@@ -236,8 +236,10 @@ json_t *handle_choose(struct call *call)
     const struct request *request = &submission->stages[0].jobs[0].request;
     const struct gpu_ask *ask = &request->gpus[0];
     if (request->gpu_alternatives != 1 || request->roles_count > 0 || ask->kind == SHARE_MIG) {
-        code = error_set(&call->err, REFUSED_BAD,
-                         "body: expected one request for GPUs, no alternatives, roles or mig");
+        code = error_set(
+            &call->err, REFUSED_BAD,
+            "gpus: expected one request for GPUs, like --gpus 1; no alternatives, roles or "
+            "mig");
         return refuse(call, code);
     }
     uint32_t count =

@@ -155,32 +155,32 @@ static void a_bad_request_is_refused_in_words_and_changes_nothing(void **state)
         const char *text;
     } cases[] = {
         { "1.5",
-          "gpus '1.5': '1.5': parts are of one gpu; expected a whole number or less than 1" },
-        { "0.5:2", "gpus '0.5:2': '0.5:2': a part is of one gpu; for more of them ask for more "
+          "gpus: '1.5': parts are of one gpu; expected a whole number or less than 1" },
+        { "0.5:2", "gpus: '0.5:2': a part is of one gpu; for more of them ask for more "
                    "members (ranks)" },
-        { "-1", "gpus '-1': '-1': expected 1 to 4096 gpus, or a part like 0.5" },
+        { "-1", "gpus: '-1': expected 1 to 4096 gpus, or a part like 0.5" },
         { "h100:-1", "gpus 'h100:-1': '-1': expected 1 to 4096 gpus, or a part like 0.5" },
         { "h100:", "gpus 'h100:': nothing after ':'; expected a number, as in h100:2" },
         { "h100:x", "gpus 'h100:x': 'x': not a number of gpus" },
         { "h100:0", "gpus 'h100:0': '0': no gpus; expected 1 to 4096, or a part like 0.5" },
-        { "0.0005", "gpus '0.0005': '0.0005': not a number with at most three decimals" },
-        { "4097", "gpus '4097': '4097': at most 4096 gpus a member" },
-        { "99999999999999999999", "gpus '99999999999999999999': '99999999999999999999': more than "
+        { "0.0005", "gpus: '0.0005': not a number with at most three decimals" },
+        { "4097", "gpus: '4097': at most 4096 gpus a member" },
+        { "99999999999999999999", "gpus: '99999999999999999999': more than "
                                   "1000000000" },
-        { "24GB", "gpus '24GB': '24GB': neither a number of gpus nor a model; for memory say "
+        { "24GB", "gpus: '24GB': neither a number of gpus nor a model; for memory say "
                   "mem=20G (a share) or 24GB.. (gpus of that size)" },
-        { "24GB..8GB", "gpus '24GB..8GB': '24GB..8GB': the smaller size comes first" },
+        { "24GB..8GB", "gpus: '24GB..8GB': the smaller size comes first" },
         { "0..8GB", "gpus '0..8GB': '0': expected a size above 0" },
         { "x..8GB", "gpus 'x..8GB': 'x': not a size; expected one like 512M, 20G or 1.5T" },
         { "8G..:", "gpus '8G..:': nothing after ':'; expected a number, as in h100:2" },
-        { "h100:24G..", "gpus 'h100:24G..': 'h100:24G..': '..' after ':'; expected one like "
+        { "h100:24G..", "gpus: 'h100:24G..': '..' after ':'; expected one like "
                         "24GB..80GB:2" },
         { "8G..,9G..", "gpus '8G..,9G..': the range of memory sizes is given twice" },
         { "mem=", "gpus 'mem=': nothing after 'mem='; expected one like mem=20G" },
         { "mem=0", "gpus 'mem=0': '0': expected a size above 0" },
         { "mem=lots", "gpus 'mem=lots': 'lots': not a size; expected one like 512M, 20G or 1.5T" },
         { "mem=1G,mem=2G", "gpus 'mem=1G,mem=2G': 'mem=' is given twice" },
-        { "mem=1G:2", "gpus 'mem=1G:2': 'mem=1G:2': a share by memory is of one gpu, without ':'" },
+        { "mem=1G:2", "gpus: 'mem=1G:2': a share by memory is of one gpu, without ':'" },
         { "memm=1G", "gpus 'memm=1G': unknown 'memm='; did you mean mem=?" },
         { "bananas=1G",
           "gpus 'bananas=1G': unknown 'bananas='; expected mem=, mig=, mps= or kind=" },

@@ -287,7 +287,7 @@ static void a_bad_command_line_is_refused_in_words(void **state)
           "--notify: --mail-type is given already, expected one of them" },
         { "--ntasks-per-gpu 1", "--ntasks-per-gpu: not supported; use --ntasks and "
                                 "--gpus-per-task" },
-        { "--gpus 1.5", "gpus '1.5': '1.5': parts are of one gpu; expected a whole number or less "
+        { "--gpus 1.5", "gpus: '1.5': parts are of one gpu; expected a whole number or less "
                         "than 1" },
         { "--gres shard:1", "gres 'shard:1': 'shard:1': expected gpu, gpu:COUNT, gpu:MODEL:COUNT "
                             "or mps:PERCENT" },

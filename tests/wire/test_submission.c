@@ -492,7 +492,7 @@ static const struct {
     { "run: x\nbegin: \"25:00\"\n", "x.yaml:2: begin: '25:00': " TIME_EXPECTED },
     { "run: x\nbegin: 2030-02-30\n", "x.yaml:2: begin: '2030-02-30': " TIME_EXPECTED },
     { "run: x\nbegin: now+4000d\n", "x.yaml:2: begin: '4000d': longer than 10 years" },
-    { "run: x\ngpus: 1.5\n", "x.yaml:2: gpus '1.5': '1.5': parts are of one gpu; expected a whole "
+    { "run: x\ngpus: 1.5\n", "x.yaml:2: gpus: '1.5': parts are of one gpu; expected a whole "
                              "number or less than 1" },
     { "run: x\ngpus: true\n", "x.yaml:2: gpus: expected a string or number like h100:2, not true "
                               "or false" },

@@ -407,7 +407,13 @@ int request_parse_gpus(struct request *request, const char *gpus, struct error *
         return error_set(err, -ERANGE, "gpus '%.40s...': longer than %d bytes", gpus,
                          GPUS_TEXT_MAX);
     int code = parse_gpus(request, gpus, err);
-    return code < 0 ? error_prefix(err, code, "gpus '%.80s'", gpus) : 0;
+    if (code == 0)
+        return 0;
+    size_t length = strlen(gpus); /* if all of it is wrong, it is named once */
+    bool is_named = err->text[0] == '\'' && strncmp(err->text + 1, gpus, length) == 0 &&
+                    strncmp(err->text + 1 + length, "':", 2) == 0;
+    return is_named ? error_prefix(err, code, "gpus")
+                    : error_prefix(err, code, "gpus '%.80s'", gpus);
 }
 
 int request_parse_accelerator(struct request *request, const char *value, struct error *err)
