@@ -15,7 +15,7 @@
 #include "core/journal_port.h"
 
 #define DAEMON_GRACE_DEFAULT       (30 * USEC_PER_SEC)
-#define DAEMON_STUDY_LIMIT_DEFAULT (60 * USEC_PER_SEC)
+#define DAEMON_STUDY_LIMIT_DEFAULT (2 * USEC_PER_MIN)
 
 struct daemon_options {
     const char *state_dir, *socket; /* absolute */

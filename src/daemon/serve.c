@@ -26,7 +26,7 @@ const struct option_entry options_serve[] = {
     [ENGINE] = { "engine", 0, "ENGINE", "local, or the name or path of a module (default local)" },
     [GRACE] = { "grace", 0, "DURATION",
                 "time between SIGTERM and SIGKILL for jobs without --grace (default 30s)" },
-    [STUDY] = { "study-limit", 0, "DURATION", "time limit of a what-if or a replay (default 1m)" },
+    [STUDY] = { "study-limit", 0, "DURATION", "time limit of a what-if or a replay (default 2m)" },
     [ALL] = { "all-users", 0, NULL, "open the socket to all users of this machine (only root)" },
     [SHIM] = { "shim", 0, "PATH", "path of tarn-shim, which supervises a job" },
     [METRICS] = { "metrics", 0, "[HOST:]PORT",

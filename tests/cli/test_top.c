@@ -398,7 +398,8 @@ static void somebody_else_s_job_and_no_job_do_not_end(void **state)
     keys(&view, &world, "jK");
     assert_string_equal(view.message, "select a job, then press K");
     keys(&view, &world, "jjK");
-    assert_string_equal(view.message, "job 7 belongs to ben; you can cancel only your own jobs here");
+    assert_string_equal(view.message,
+                        "job 7 belongs to ben; you can cancel only your own jobs here");
     assert_int_equal(view.mode, MODE_WATCH);
 }
 

@@ -115,7 +115,7 @@ bool fault_drains(enum health_fault fault);
 uint32_t fault_mask_stays(void); /* bits of those that stay until a reset */
 
 enum xid_action xid_action(uint32_t xid);
-const char *xid_words(uint32_t xid); /* "" when nothing is known of it */
+const char *xid_words(uint32_t xid);                 /* "" when nothing is known of it */
 const char *xid_action_name(enum xid_action action); /* "restart_app", "reset_gpu" ... */
 
 #endif

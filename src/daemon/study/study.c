@@ -20,7 +20,7 @@
 #include "io/log.h"
 #include "wire/json.h"
 
-enum { LOOK_MS = 200, ANSWER_MAX = 128 << 20, LIMIT_PARTS = 6, REHEARSAL_PARTS = 2 };
+enum { LOOK_MS = 200, ANSWER_MAX = 128 << 20, LIMIT_PARTS = 24, REHEARSAL_PARTS = 4 };
 #define PROCESSOR_MAX (5 * USEC_PER_SEC)
 
 struct work {
