@@ -451,6 +451,8 @@ int config_file_read(const char *path, json_t **ret, struct error *err)
     int code = file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, YAML_SIZE_MAX, &text, err);
     if (code == 0)
         code = yaml_parse(text_string(&text), text.length, path, &document, &lines, err);
+    if (code == 0 && json_is_null(document)) /* a file that was not written yet, not a decision */
+        code = error_set(err, -EINVAL, "%s: it is empty; {} is the default configuration", path);
     if (code == 0)
         code = config_parse(document, lines, path, &config, err);
     if (code < 0)

@@ -86,6 +86,17 @@ def limits(api):
 # Changes and their log
 
 
+def test_an_empty_file_is_not_a_configuration(shell, api):
+    shell.file("a.yaml", "queues: {research: {limit: 2}}\n")
+    shell.run("apply", "-f", "a.yaml", "--yes")
+    shell.file("empty.yaml", "# nothing yet\n")
+    assert "empty.yaml: it is empty" in shell.run("apply", "-f", "empty.yaml", "--yes", status=1)
+    assert limits(api)["research"] == 2
+    shell.file("default.yaml", "{}\n")
+    shell.run("apply", "-f", "default.yaml", "--yes")
+    assert "research" not in limits(api)
+
+
 def test_in_a_pipe_nothing_is_asked_and_a_dry_run_changes_nothing(shell, api):
     shell.file("a.yaml", "queues: {research: {limit: 2}}\n")
     said = shell.run("apply", "-f", "a.yaml", "--dry-run")
