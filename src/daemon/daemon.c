@@ -451,6 +451,8 @@ static int open_all(struct daemon *daemon, struct error *err)
     if (code < 0)
         return code;
 
+    /* Before: what ended while there was no daemon is news, too. */
+    daemon->alerter = alerter_create(&daemon->loop, daemon->hub, options->state_dir);
     launcher_recover(daemon->launcher);
     daemon->first.run = run_first;
     daemon->first.done = done_first;
@@ -463,8 +465,7 @@ static int open_all(struct daemon *daemon, struct error *err)
     if (code < 0)
         return code;
     launcher_look(daemon->launcher);
-    daemon->alerter = alerter_create(&daemon->loop, daemon->hub,
-                                     machine_devices_watch(daemon->machine), options->state_dir);
+    alerter_watch(daemon->alerter, machine_devices_watch(daemon->machine));
     return open_door(daemon, err);
 }
 

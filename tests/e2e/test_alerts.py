@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+import tarn_test
 from tarn_test import Refused, wait_until
 from test_gpu import Machine, gpu
 
@@ -385,3 +386,24 @@ def test_a_silence_that_makes_no_sense_changes_nothing(machine, silence, words):
     with pytest.raises(Refused) as refused:
         machine.api.put("/v1/config", {"alerts": {"silence": silence}})
     assert words in refused.value.message
+
+
+def test_each_message_about_a_job_is_sent_once(machine):
+    box = Mailbox()
+    machine.api.put("/v1/config", {"alerts": {"mail_server": box.url}})
+
+    def subjects():
+        return sorted(line for _, lines in list(box.mails) for line in lines if line.startswith("Subject: "))
+
+    asks = {"mail": "ana@example.org", "notify": "begin,end"}
+    machine.api.submit(*[dict(run="true", name="j%d" % i, **asks) for i in range(30)])
+    wait_until("all mails came", lambda: len(set(subjects())) == 60)
+    # One that ends while there is no daemon; its mail is the last.
+    last = machine.api.submit(run="sleep 0.5", name="last", **asks)
+    machine.api.wait_state(last, "running")
+    shim, = tarn_test.shims_of(machine.daemon.state).values()
+    machine.daemon.kill()
+    wait_until("the job has ended", lambda: not os.path.exists("/proc/%d" % shim))
+    machine.daemon.start()
+    wait_until("its mail came", lambda: any("last ended: ok" in subject for subject in subjects()))
+    assert len(subjects()) == len(set(subjects())) == 62

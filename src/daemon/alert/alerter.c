@@ -237,20 +237,23 @@ static void on_timer(uv_timer_t *timer)
     list_release(&things.list);
 }
 
-struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const struct watch *watch,
-                               const char *state_dir)
+struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const char *state_dir)
 {
     struct alerter *alerter = mem_zero(1, sizeof(*alerter));
 
     alerter->hub = hub;
-    alerter->watch = watch;
     alerter->sender = alert_sender_create();
     job_notes_init(&alerter->notes, hub);
     alert_memory_load(&alerter->memory, state_dir, &alerter->alerts, clock_now(hub_clock(hub)));
     uv_timer_init(loop, &alerter->timer);
     alerter->timer.data = alerter;
-    uv_timer_start(&alerter->timer, on_timer, EVERY_MS, EVERY_MS);
     return alerter;
+}
+
+void alerter_watch(struct alerter *alerter, const struct watch *watch)
+{
+    alerter->watch = watch;
+    uv_timer_start(&alerter->timer, on_timer, EVERY_MS, EVERY_MS);
 }
 
 static void on_closed(uv_handle_t *handle)

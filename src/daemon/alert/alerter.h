@@ -9,7 +9,7 @@
  * Messages about starts and ends of jobs (job_notes.h) go the same ways. The
  * configuration is read each time: a new recipient gets an open alert at its next repeat.
  *
- * Order of calls:  create, destroy before the hub and the watcher go
+ * Order of calls:  create, watch, destroy before the hub and the watcher go
  */
 
 #include <uv.h>
@@ -20,9 +20,10 @@
 
 struct alerter;
 
-/* watch may be NULL. */
-struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const struct watch *watch,
-                               const char *state_dir);
+/* Messages about jobs are sent from here on. */
+struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const char *state_dir);
+/* Alerts begin; watch may be NULL. */
+void alerter_watch(struct alerter *alerter, const struct watch *watch);
 void alerter_destroy(struct alerter *alerter); /* NULL is fine */
 
 /* These jobs changed, durably: messages that they ask for. */

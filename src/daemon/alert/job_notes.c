@@ -195,19 +195,38 @@ static void look_at_start(struct job_notes *notes, const struct job *job, const 
     add_note(notes, job, group, launch, is_again ? "requeue" : "begin");
 }
 
+static int compare_numbers(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* A job that starts and ends at once is there twice. */
 void job_notes_changed(struct job_notes *notes, const uint64_t *jobs, size_t count)
 {
     const struct state *state = hub_state(notes->hub);
+    uint64_t *each = mem_resize(NULL, count, sizeof(each[0]));
+    size_t unique = 0;
 
+    for (size_t i = 0; i < count; i++)
+        each[i] = jobs[i];
+    if (count > 0)
+        qsort(each, count, sizeof(each[0]), compare_numbers);
     for (size_t i = 0; i < count; i++) {
-        const struct job *job = state_job(state, jobs[i]);
+        if (unique == 0 || each[i] != each[unique - 1])
+            each[unique++] = each[i];
+    }
+    for (size_t i = 0; i < unique; i++) {
+        const struct job *job = state_job(state, each[i]);
 
         if (job && (job->state == JOB_RUNNING || job->state == JOB_ENDED))
-            look_at_start(notes, job, jobs, count);
+            look_at_start(notes, job, each, unique);
         if (job && job->state == JOB_ENDED)
             look_at_end(notes, job);
     }
     notes->seen = state->now;
+    free(each);
 }
 
 void job_notes_send(struct job_notes *notes, struct alert_sender *sender)
