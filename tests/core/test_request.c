@@ -154,8 +154,7 @@ static void a_bad_request_is_refused_in_words_and_changes_nothing(void **state)
         const char *gpus;
         const char *text;
     } cases[] = {
-        { "1.5",
-          "gpus: '1.5': parts are of one gpu; expected a whole number or less than 1" },
+        { "1.5", "gpus: '1.5': parts are of one gpu; expected a whole number or less than 1" },
         { "0.5:2", "gpus: '0.5:2': a part is of one gpu; for more of them ask for more "
                    "members (ranks)" },
         { "-1", "gpus: '-1': expected 1 to 4096 gpus, or a part like 0.5" },

@@ -192,6 +192,15 @@ def test_when_would_a_job_start_that_nobody_submitted(api, daemon):
     tarn(daemon, "when", "--gpus", "1", "extra", status=2)
 
 
+def test_many_may_ask_when_at_once(api, daemon):
+    submit(api, 60, 4, max_duration="5m")
+    asking = [subprocess.Popen([TARN, "when", "--gpus", "1", "--json"], env=dict(daemon.environment(), TARN_SOCKET=daemon.socket),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(8)]
+    for process in asking:
+        said, words = process.communicate(timeout=120)
+        assert process.returncode == 0 and not json.loads(said)["now"], words
+
+
 # The options
 
 

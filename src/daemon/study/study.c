@@ -39,6 +39,8 @@ struct studies {
     struct studies_options options;
     struct work *first;
     unsigned count;
+    LIST(struct api_study *) waiting; /* in the order of their requests */
+    bool is_closing;
 };
 
 /* ---- in the copy ---- */
@@ -244,8 +246,11 @@ static void leave(struct work *work)
     work->studies->count--;
 }
 
+static void start_waiting(struct studies *studies);
+
 static void end_work(struct work *work, int code, const struct error *err)
 {
+    struct studies *studies = work->studies;
     struct api_study *study = work->study;
 
     uv_poll_stop(&work->poll);
@@ -254,6 +259,7 @@ static void end_work(struct work *work, int code, const struct error *err)
     uv_close((uv_handle_t *)&work->poll, on_closed);
     uv_close((uv_handle_t *)&work->timer, on_closed);
     study->done(study, code, code == 0 ? &work->answer : NULL, err);
+    start_waiting(studies);
 }
 
 /* All was said: "+" and the answer, or "-" with a code and words. */
@@ -333,17 +339,13 @@ static void watch(struct work *work)
     uv_timer_start(&work->timer, on_look, LOOK_MS, LOOK_MS);
 }
 
-int studies_start(void *user, struct api_study *study, struct error *err)
+static int begin(struct studies *studies, struct api_study *study, struct error *err)
 {
-    struct studies *studies = user;
-    int code = check_count(studies, study->who, err);
-    if (code < 0)
-        return code;
     if (study->complete)
         study->complete(study);
     struct work *work = mem_zero(1, sizeof(*work));
     *work = (struct work){ .studies = studies, .study = study };
-    code = copy_start(study->change ? live_what_if : live_program, work, &work->copy, err);
+    int code = copy_start(study->change ? live_what_if : live_program, work, &work->copy, err);
     if (code < 0) {
         free(work);
         return error_prefix(err, code, "study");
@@ -353,6 +355,36 @@ int studies_start(void *user, struct api_study *study, struct error *err)
     studies->count++;
     watch(work);
     return 0;
+}
+
+/* Those whose turn it is. */
+static void start_waiting(struct studies *studies)
+{
+    for (size_t i = 0; !studies->is_closing && i < studies->waiting.count;) {
+        struct api_study *study = studies->waiting.items[i];
+        struct error err;
+        if (check_count(studies, study->who, &err) < 0) {
+            i++;
+            continue;
+        }
+        list_remove(&studies->waiting, i);
+        int code = study->is_left(study) ? error_set(&err, -ECANCELED, "the client has left")
+                                         : begin(studies, study, &err);
+        if (code < 0)
+            study->done(study, code, NULL, &err);
+    }
+}
+
+int studies_start(void *user, struct api_study *study, struct error *err)
+{
+    struct studies *studies = user;
+
+    int code = check_count(studies, study->who, err);
+    if (code < 0 && study->answer && studies->waiting.count < STUDIES_WAITING_MAX) {
+        list_add(&studies->waiting, study);
+        return 0;
+    }
+    return code < 0 ? code : begin(studies, study, err);
 }
 
 struct studies *studies_create(const struct studies_options *options)
@@ -370,7 +402,11 @@ void studies_destroy(struct studies *studies)
     if (!studies)
         return;
     error_set(&err, -ESHUTDOWN, "the daemon is stopping");
+    studies->is_closing = true;
     while (studies->first)
         end_work(studies->first, -ESHUTDOWN, &err);
+    for (size_t i = 0; i < studies->waiting.count; i++)
+        studies->waiting.items[i]->done(studies->waiting.items[i], -ESHUTDOWN, NULL, &err);
+    list_release(&studies->waiting);
     free(studies);
 }

@@ -9,14 +9,15 @@
  * when its client has left, and when the daemon ends for any reason.
  *
  * Order of calls:  create, start*, destroy. done is called from the loop, and by destroy
- * Limits:          STUDIES_MAX at a time, one of a user who is no administrator
+ * Limits:          STUDIES_MAX at a time, one of a user who is no administrator. Questions with an
+ *                  answer of their own (api_study.answer) are short: up to STUDIES_WAITING_MAX wait
  */
 
 #include <uv.h>
 
 #include "api/ports.h"
 
-enum { STUDIES_MAX = 2 };
+enum { STUDIES_MAX = 2, STUDIES_WAITING_MAX = 100 };
 
 struct forecaster;
 struct hub;
