@@ -380,7 +380,7 @@ static void on_closed(uv_handle_t *handle)
 
 static void local_release(struct local *local)
 {
-    bool is_in_use = local->members.table.count > 0; /* before they are let go */
+    bool is_in_use = members_any_lives(&local->members);
 
     members_release(&local->members);
     cgroup_release(&local->cgroup, is_in_use);
