@@ -65,7 +65,7 @@ json_t *json_names(const char *names)
     return list;
 }
 
-/* strftime() takes most of the time that a list of jobs does. */
+/* With strftime() and printf(), times took a quarter of the time of a list of jobs. */
 static void put_digits(char *at, int number, int count)
 {
     for (int i = count - 1; i >= 0; i--, number /= 10)
