@@ -8,33 +8,36 @@
 
 static const struct field sum_fields[] = {
     RECORD_INT(struct usage_sum, 1, sum, "value x milliseconds"),
-    RECORD_INT(struct usage_sum, 2, ms, "device-time in which it was read; 0: never"),
-    RECORD_INT(struct usage_sum, 3, peak, "the largest"),
+    RECORD_INT(struct usage_sum, 2, ms,
+               "device-time for which it was read, in milliseconds; 0: never"),
+    RECORD_INT(struct usage_sum, 3, peak, "largest value"),
 };
 static const struct record_type sum_record = RECORD_TYPE("usage_sum", struct usage_sum, sum_fields);
 
 static const struct field gpu_fields[] = {
-    RECORD_UINT(struct usage_gpu, 1, device, "its number"),
+    RECORD_UINT(struct usage_gpu, 1, device, "number of the device"),
     RECORD_UINT(struct usage_gpu, 2, rank, "the member that held it"),
-    RECORD_INT(struct usage_gpu, 3, watched_ms, "how long it was watched"),
-    RECORD_INT(struct usage_gpu, 4, use, "mean, in millionths"),
-    RECORD_INT(struct usage_gpu, 5, memory_mib, "peak"),
-    RECORD_INT(struct usage_gpu, 6, clock_mhz, "mean while it was busy; 0: not known"),
+    RECORD_INT(struct usage_gpu, 3, watched_ms, "time that it was measured, in milliseconds"),
+    RECORD_INT(struct usage_gpu, 4, use, "mean utilization, in millionths"),
+    RECORD_INT(struct usage_gpu, 5, memory_mib, "peak memory in use"),
+    RECORD_INT(struct usage_gpu, 6, clock_mhz, "mean clock while it was busy; 0: not known"),
 };
 static const struct record_type gpu_record = RECORD_TYPE("usage_gpu", struct usage_gpu, gpu_fields);
 
 static const struct field usage_fields[] = {
-    RECORD_ARRAY(struct usage, 1, sums,
-                 "GPU, SM, tensor, FP32, memory bandwidth (millionths), memory (MiB), links "
-                 "(MiB/s), power (mW)",
-                 &sum_record, sums_count),
-    RECORD_INT(struct usage, 2, watched_ms, "device-time that was watched"),
-    RECORD_INT(struct usage, 3, low_ms, "of that: used for less than a tenth"),
-    RECORD_INT(struct usage, 4, swings, "times that it went from below a tenth to above"),
-    RECORD_INT(struct usage, 5, energy_mj, "millijoules"),
-    RECORD_INT(struct usage, 6, idle_ms, "the last stretch in which none of its devices worked"),
-    RECORD_INT(struct usage, 7, device_mib, "memory of its largest device"),
-    RECORD_LIST(struct usage, 8, gpus, "one by one", &gpu_record),
+    RECORD_ARRAY(
+        struct usage, 1, sums,
+        "one for each of GPU, SM, tensor, FP32, memory bandwidth (millionths), memory (MiB), links "
+        "(MiB/s), power (mW)",
+        &sum_record, sums_count),
+    RECORD_INT(struct usage, 2, watched_ms, "device-time that was measured, in milliseconds"),
+    RECORD_INT(struct usage, 3, low_ms, "part of that with less than 10 % utilization"),
+    RECORD_INT(struct usage, 4, swings, "how often utilization rose from below 10 % to above"),
+    RECORD_INT(struct usage, 5, energy_mj, "energy in millijoules"),
+    RECORD_INT(struct usage, 6, idle_ms,
+               "length of the last period in which all its devices were idle"),
+    RECORD_INT(struct usage, 7, device_mib, "memory of its largest device in MiB"),
+    RECORD_LIST(struct usage, 8, gpus, "usage of each device", &gpu_record),
 };
 const struct record_type usage_record = RECORD_TYPE("usage", struct usage, usage_fields);
 

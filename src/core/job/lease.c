@@ -9,51 +9,53 @@
 static const struct field slice_fields[] = {
     RECORD_UINT(struct slice, 1, device, "number of the device"),
     RECORD_UINT(struct slice, 2, rank, "the member that holds it"),
-    RECORD_UINT(struct slice, 3, milli, "thousandths of its compute"),
+    RECORD_UINT(struct slice, 3, milli, "allocated compute of the device, in thousandths"),
     RECORD_UINT(struct slice, 4, kind, "0 whole, 1 fraction, 2 MIG, 3 MPS"),
-    RECORD_UINT(struct slice, 5, mig_start, "first memory slice"),
-    RECORD_UINT(struct slice, 6, mig_size, "memory slices"),
-    RECORD_INT(struct slice, 7, memory_mib, "device memory"),
+    RECORD_UINT(struct slice, 5, mig_start, "MIG: first memory slice"),
+    RECORD_UINT(struct slice, 6, mig_size, "MIG: number of memory slices"),
+    RECORD_INT(struct slice, 7, memory_mib, "allocated device memory"),
     RECORD_UINT(struct slice, 8, pool, "number of the pool that it counts against"),
-    RECORD_UINT(struct slice, 9, mig_compute, "compute slices"),
-    RECORD_UINT(struct slice, 10, mig_media, "with the media engines"),
+    RECORD_UINT(struct slice, 9, mig_compute, "MIG: number of compute slices"),
+    RECORD_UINT(struct slice, 10, mig_media, "MIG: 1: with the media engines"),
 };
 static const struct record_type slice_record = RECORD_TYPE("slice", struct slice, slice_fields);
 
 static const struct field member_fields[] = {
-    RECORD_UINT(struct lease_member, 1, node, "number of the machine"),
-    RECORD_UINT(struct lease_member, 2, gone, "how many members of lower rank were lost"),
-    RECORD_UINT(struct lease_member, 3, role, "of a gang with roles: its number"),
+    RECORD_UINT(struct lease_member, 1, node, "number of its node"),
+    RECORD_UINT(struct lease_member, 2, gone, "number of members with a lower rank that were lost"),
+    RECORD_UINT(struct lease_member, 3, role, "in a gang with roles: number of its role"),
 };
 static const struct record_type member_record =
     RECORD_TYPE("member", struct lease_member, member_fields);
 
 static const struct field lease_role_fields[] = {
-    RECORD_INT(struct lease_role, 1, cpu_milli, "CPUs of a member, thousandths"),
-    RECORD_INT(struct lease_role, 2, memory_mib, "memory of a member"),
-    RECORD_UINT(struct lease_role, 3, alternative, "the one of its request that was met"),
+    RECORD_INT(struct lease_role, 1, cpu_milli, "CPUs of each member, in thousandths"),
+    RECORD_INT(struct lease_role, 2, memory_mib, "memory of each member"),
+    RECORD_UINT(struct lease_role, 3, alternative,
+                "the alternative of its request that was chosen"),
 };
 static const struct record_type lease_role_record =
     RECORD_TYPE("lease_role", struct lease_role, lease_role_fields);
 
 static const struct field lease_fields[] = {
-    RECORD_LIST(struct lease, 1, members, "the machine of each member", &member_record),
+    RECORD_LIST(struct lease, 1, members, "the node of each member", &member_record),
     RECORD_LIST(struct lease, 2, slices, "parts of devices", &slice_record),
-    RECORD_UINT(struct lease, 3, alternative, "the one of the request that was met"),
-    RECORD_UINT(struct lease, 4, share, "dominant share of the cluster, parts of 2^20"),
-    RECORD_INT(struct lease, 5, milli, "GPUs in all, thousandths"),
-    RECORD_INT(struct lease, 6, cpu_milli, "CPUs of a member, thousandths"),
-    RECORD_INT(struct lease, 7, memory_mib, "memory of a member"),
+    RECORD_UINT(struct lease, 3, alternative, "the alternative of the request that was chosen"),
+    RECORD_UINT(struct lease, 4, share, "dominant share of the cluster, in units of 2^-20"),
+    RECORD_INT(struct lease, 5, milli, "GPUs of all members, in thousandths"),
+    RECORD_INT(struct lease, 6, cpu_milli, "CPUs of each member, in thousandths"),
+    RECORD_INT(struct lease, 7, memory_mib, "memory of each member"),
     RECORD_UINT(struct lease, 8, shares[0],
-                "of the cluster's GPUs by what they cost, parts of 2^20"),
-    RECORD_UINT(struct lease, 9, shares[1], "of its CPUs"),
-    RECORD_UINT(struct lease, 10, shares[2], "of its memory"),
+                "share of the cluster's GPUs, weighted by price, in units of 2^-20"),
+    RECORD_UINT(struct lease, 9, shares[1], "share of its CPUs, in the same units"),
+    RECORD_UINT(struct lease, 10, shares[2], "share of its memory, in the same units"),
     RECORD_UINT(
         struct lease, 12, model_rule,
-        "why it has its model: 0 no choice, 1 the cheapest for its speed, 2 the same of those "
-        "that were free, 3 the fastest, 4 to meet its deadline or limit"),
-    RECORD_UINT(struct lease, 13, model_runs, "earlier runs that chose it; 0: published speeds"),
-    RECORD_LIST(struct lease, 11, roles, "of a gang that has some", &lease_role_record),
+        "why it has its model: 0 no choice, 1 cheapest for its speed, 2 cheapest for its speed of "
+        "those that were free, 3 fastest, 4 needed to meet its deadline or time limit"),
+    RECORD_UINT(struct lease, 13, model_runs,
+                "number of earlier runs on which that is based; 0: published speeds"),
+    RECORD_LIST(struct lease, 11, roles, "roles of the gang, if it has any", &lease_role_record),
 };
 const struct record_type lease_record = RECORD_TYPE("lease", struct lease, lease_fields);
 

@@ -11,10 +11,11 @@
 
 static const struct field where_term_fields[] = {
     RECORD_CHARS(struct where_term, 1, key, "name of a label"),
-    RECORD_CHARS(struct where_term, 2, value, ""),
-    RECORD_UINT(struct where_term, 3, has_value, "1: the value counts, too"),
-    RECORD_UINT(struct where_term, 4, is_not, "1: it has to be missing"),
-    RECORD_UINT(struct where_term, 5, is_or, "1: or the next one"),
+    RECORD_CHARS(struct where_term, 2, value, "value of the label, if has_value"),
+    RECORD_UINT(struct where_term, 3, has_value, "1: the label must have this value; 0: any value"),
+    RECORD_UINT(struct where_term, 4, is_not, "1: the term is negated"),
+    RECORD_UINT(struct where_term, 5, is_or,
+                "1: the next term is an alternative in the same condition"),
 };
 const struct record_type where_term_record =
     RECORD_TYPE("where_term", struct where_term, where_term_fields);
@@ -27,76 +28,79 @@ static const struct record_type job_label_record =
 
 static const struct field gpu_ask_fields[] = {
     RECORD_CHARS(struct gpu_ask, 1, model, "empty: any"),
-    RECORD_CHARS(struct gpu_ask, 2, profile, "of MIG"),
-    RECORD_INT(struct gpu_ask, 3, size_mib_min, "the device's memory; 0: no bound"),
-    RECORD_INT(struct gpu_ask, 4, size_mib_max, "the same"),
-    RECORD_INT(struct gpu_ask, 5, memory_mib, "the share's memory; 0: as its compute"),
-    RECORD_UINT(struct gpu_ask, 6, milli, "the share's compute; 0: as its memory"),
-    RECORD_UINT(struct gpu_ask, 7, count, "devices a member"),
+    RECORD_CHARS(struct gpu_ask, 2, profile, "MIG profile"),
+    RECORD_INT(struct gpu_ask, 3, size_mib_min, "smallest device memory; 0: no bound"),
+    RECORD_INT(struct gpu_ask, 4, size_mib_max, "largest device memory; 0: no bound"),
+    RECORD_INT(struct gpu_ask, 5, memory_mib, "memory of a share; 0: in proportion to its compute"),
+    RECORD_UINT(struct gpu_ask, 6, milli, "compute of a share; 0: in proportion to its memory"),
+    RECORD_UINT(struct gpu_ask, 7, count, "number of devices for each member"),
     RECORD_UINT(struct gpu_ask, 8, kind, "0 whole, 1 fraction, 2 MIG, 3 MPS"),
-    RECORD_UINT(struct gpu_ask, 9, nvlink, "they must be linked"),
+    RECORD_UINT(struct gpu_ask, 9, nvlink, "1: the devices must be linked"),
     RECORD_CHARS(struct gpu_ask, 10, accelerator,
-                 "kind of device: tpu; empty: GPUs, or what the model is"),
+                 "kind of device, such as tpu; empty: GPUs, or the kind of the model"),
 };
 static const struct record_type gpu_ask_record =
     RECORD_TYPE("gpu_ask", struct gpu_ask, gpu_ask_fields);
 
-/* What the roles have in common is said once, in the request. */
+/* What the roles have in common is in the request. */
 static const struct field role_fields[] = {
     RECORD_CHARS(struct role, 1, name, ""),
     RECORD_ARRAY(struct role, 2, request.gpus, "alternatives", &gpu_ask_record,
                  request.gpu_alternatives),
-    RECORD_INT(struct role, 3, request.cpu_milli, "a member"),
-    RECORD_INT(struct role, 4, request.memory_mib, "of each member; 0: not requested"),
-    RECORD_UINT(struct role, 5, request.members, "its ranks"),
-    RECORD_UINT(struct role, 6, request.cpu_given, "enforced, not only counted"),
-    RECORD_UINT(struct role, 7, request.memory_given, "the same"),
+    RECORD_INT(struct role, 3, request.cpu_milli, "CPUs of each member, in thousandths"),
+    RECORD_INT(struct role, 4, request.memory_mib, "memory of each member; 0: not requested"),
+    RECORD_UINT(struct role, 5, request.members, "number of its members"),
+    RECORD_UINT(struct role, 6, request.cpu_given,
+                "1: requested explicitly: enforced, not only accounted"),
+    RECORD_UINT(struct role, 7, request.memory_given, "1: requested explicitly, in the same way"),
 };
 static const struct record_type role_record = RECORD_TYPE("role", struct role, role_fields);
 
 static const struct field request_fields[] = {
     RECORD_ARRAY(struct request, 1, gpus, "alternatives", &gpu_ask_record, gpu_alternatives),
-    RECORD_INT(struct request, 2, cpu_milli, "a member"),
-    RECORD_INT(struct request, 3, memory_mib, "of each member; 0: not requested"),
-    RECORD_INT(struct request, 4, max_duration, "the largest number: no limit"),
-    RECORD_UINT(struct request, 5, members, "of the gang"),
-    RECORD_UINT(struct request, 6, nodes_min, "machines"),
-    RECORD_UINT(struct request, 7, nodes_max, "machines"),
-    RECORD_CHARS(struct request, 8, pool, "empty: any it may use"),
-    RECORD_UINT(struct request, 9, cpu_given, "enforced, not only counted"),
-    RECORD_UINT(struct request, 10, memory_given, "the same"),
-    RECORD_UINT(struct request, 11, members_max, "the most of an elastic gang; 0: it is none"),
-    RECORD_UINT(struct request, 12, sizes, "of an elastic gang: 0 powers of two, 1 any"),
-    RECORD_UINT(struct request, 13, per_node, "of an elastic gang: each member on its own machine"),
-    RECORD_UINT(struct request, 20, spot,
-                "machines that may be taken away: 0 never, 1 allow, 2 prefer, 3 only"),
-    RECORD_UINT(struct request, 21, work,
-                "what it does with its GPUs: 0 not said, 1 training, 2 inference"),
+    RECORD_INT(struct request, 2, cpu_milli, "CPUs of each member, in thousandths"),
+    RECORD_INT(struct request, 3, memory_mib, "memory of each member; 0: not requested"),
+    RECORD_INT(struct request, 4, max_duration, "time limit; the largest number: none"),
+    RECORD_UINT(struct request, 5, members, "number of members; of an elastic gang the minimum"),
+    RECORD_UINT(struct request, 6, nodes_min, "fewest nodes over which the members are spread"),
+    RECORD_UINT(struct request, 7, nodes_max, "most nodes over which the members are spread"),
+    RECORD_CHARS(struct request, 8, pool, "empty: any pool that it may use"),
+    RECORD_UINT(struct request, 9, cpu_given,
+                "1: requested explicitly: enforced, not only accounted"),
+    RECORD_UINT(struct request, 10, memory_given, "1: requested explicitly, in the same way"),
+    RECORD_UINT(struct request, 11, members_max,
+                "most members of an elastic gang; 0: it is not elastic"),
+    RECORD_UINT(struct request, 12, sizes,
+                "permitted sizes of an elastic gang: 0 powers of two, 1 any"),
+    RECORD_UINT(struct request, 13, per_node, "1: each member of an elastic gang on its own node"),
+    RECORD_UINT(struct request, 20, spot, "spot nodes: 0 never, 1 allow, 2 prefer, 3 only"),
+    RECORD_UINT(struct request, 21, work, "use of its GPUs: 0 not stated, 1 training, 2 inference"),
     RECORD_ARRAY(struct request, 32, labels, "its labels", &job_label_record, label_count),
-    RECORD_ARRAY(struct request, 33, apart, "labels of jobs with which it shares no node",
-                 &job_label_record, apart_count),
-    RECORD_LIST(struct request, 31, where, "conditions for nodes and devices", &where_term_record),
+    RECORD_ARRAY(struct request, 33, apart,
+                 "anti-affinity: labels of jobs with which it shares no node", &job_label_record,
+                 apart_count),
+    RECORD_LIST(struct request, 31, where, "conditions on nodes and devices", &where_term_record),
     RECORD_LIST(struct request, 30, roles, "kinds of members, in the order of their ranks",
                 &role_record),
 };
 const struct record_type request_record = RECORD_TYPE("request", struct request, request_fields);
 
 static const struct field quota_fields[] = {
-    RECORD_TEXT(struct event_quota, 1, resource, "cpus, memory, or a model"),
+    RECORD_TEXT(struct event_quota, 1, resource, "cpus, memory or a model"),
     RECORD_OPTION(struct event_quota, 2, quota.guarantee, "guarantee",
                   "GPUs and CPUs in thousandths, memory in MiB", 0, 0),
     RECORD_OPTION(struct event_quota, 3, quota.limit, "limit", "missing: no bound", 1, QUOTA_NONE),
     RECORD_OPTION(struct event_quota, 4, quota.borrow, "borrow",
-                  "above the guarantee; missing: no bound", 1, QUOTA_NONE),
-    RECORD_OPTION(struct event_quota, 5, quota.lend, "lend", "of the guarantee; missing: all", 1,
-                  QUOTA_NONE),
+                  "most above the guarantee; missing: no bound", 1, QUOTA_NONE),
+    RECORD_OPTION(struct event_quota, 5, quota.lend, "lend",
+                  "part of the unused guarantee that others may use; missing: all", 1, QUOTA_NONE),
 };
 const struct record_type quota_record = RECORD_TYPE("quota", struct event_quota, quota_fields);
 
 static const struct field subject_fields[] = {
-    RECORD_UINT(struct event_subject, 1, kind, "0 each user, 1 a user, 2 a Unix group"),
-    RECORD_TEXT(struct event_subject, 2, name, "of the user"),
-    RECORD_UINT(struct event_subject, 3, gid, "of the group"),
+    RECORD_UINT(struct event_subject, 1, kind, "for 0 each user, 1 one user, 2 a Unix group"),
+    RECORD_TEXT(struct event_subject, 2, name, "name of the user"),
+    RECORD_UINT(struct event_subject, 3, gid, "ID of the group"),
     RECORD_TEXT(struct event_subject, 4, resource, "gpus, cpus, memory, or a model"),
     RECORD_INT(struct event_subject, 5, limit, "GPUs and CPUs in thousandths, memory in MiB"),
 };
@@ -105,19 +109,19 @@ const struct record_type subject_record =
 
 static const struct field cell_fields[] = {
     RECORD_UINT(struct cell_quota, 1, level, "0 pair, 1 NVLink island, 2 node, 3 rack"),
-    RECORD_CHARS(struct cell_quota, 2, model, "of its GPUs"),
-    RECORD_UINT(struct cell_quota, 3, gpus, "that it has"),
-    RECORD_UINT(struct cell_quota, 4, count, "of such cells"),
+    RECORD_CHARS(struct cell_quota, 2, model, "model of its GPUs"),
+    RECORD_UINT(struct cell_quota, 3, gpus, "number of its GPUs"),
+    RECORD_UINT(struct cell_quota, 4, count, "number of such cells"),
 };
 const struct record_type cell_record = RECORD_TYPE("cell", struct cell_quota, cell_fields);
 
 static const struct field queue_name_fields[] = {
     RECORD_UINT(
         struct queue_name, 1, list,
-        "0 models that its jobs may use, 1 users and 2 Unix groups that may submit, 3 users "
-        "and 4 Unix groups that administer it"),
+        "0 a model that its jobs may use, 1 a user or 2 a Unix group that may submit, 3 a user "
+        "or 4 a Unix group that administers it"),
     RECORD_CHARS(struct queue_name, 2, name, ""),
-    RECORD_UINT(struct queue_name, 3, gid, "of a group"),
+    RECORD_UINT(struct queue_name, 3, gid, "of a Unix group"),
 };
 const struct record_type queue_name_record =
     RECORD_TYPE("queue_name", struct queue_name, queue_name_fields);
@@ -125,20 +129,22 @@ const struct record_type queue_name_record =
 static const struct field during_fields[] = {
     RECORD_TEXT(struct event_during, 1, window, ""),
     RECORD_TEXT(struct event_during, 2, resource, "gpus, cpus, memory, or a model"),
-    RECORD_OPTION(struct event_during, 3, quota.guarantee, "guarantee", "missing: as otherwise", 2,
+    RECORD_OPTION(struct event_during, 3, quota.guarantee, "guarantee", "missing: unchanged", 2,
                   ABSENT),
-    RECORD_OPTION(struct event_during, 4, quota.limit, "limit",
-                  "-1: no bound; missing: as otherwise", 2, ABSENT),
-    RECORD_OPTION(struct event_during, 5, quota.borrow, "borrow", "the same", 2, ABSENT),
-    RECORD_OPTION(struct event_during, 6, quota.lend, "lend", "the same", 2, ABSENT),
+    RECORD_OPTION(struct event_during, 4, quota.limit, "limit", "-1: no bound; missing: unchanged",
+                  2, ABSENT),
+    RECORD_OPTION(struct event_during, 5, quota.borrow, "borrow",
+                  "-1: no bound; missing: unchanged", 2, ABSENT),
+    RECORD_OPTION(struct event_during, 6, quota.lend, "lend", "-1: no bound; missing: unchanged", 2,
+                  ABSENT),
 };
 const struct record_type during_record = RECORD_TYPE("during", struct event_during, during_fields);
 
 static const struct field pool_during_fields[] = {
     RECORD_TEXT(struct event_pool_during, 1, window, ""),
-    RECORD_OPTION(struct event_pool_during, 2, milli_min, "milli_min", "missing: as otherwise", 1,
+    RECORD_OPTION(struct event_pool_during, 2, milli_min, "milli_min", "missing: unchanged", 1,
                   ABSENT),
-    RECORD_OPTION(struct event_pool_during, 3, milli_max, "milli_max", "missing: as otherwise", 1,
+    RECORD_OPTION(struct event_pool_during, 3, milli_max, "milli_max", "missing: unchanged", 1,
                   ABSENT),
 };
 const struct record_type pool_during_record =
@@ -147,17 +153,19 @@ const struct record_type pool_during_record =
 static const struct field budget_fields[] = {
     RECORD_UINT(struct event_budget, 1, account, "0 money, 1 GPU-time"),
     RECORD_INT(struct event_budget, 2, most,
-               "in each period: millionths of the currency, or microseconds"),
-    RECORD_TEXT(struct event_budget, 3, window,
-                "a period begins when it opens or closes; empty: there is one"),
+               "amount for each period: millionths of the currency, or GPU-microseconds"),
+    RECORD_TEXT(
+        struct event_budget, 3, window,
+        "each opening and closing of this window begins a period; empty: one period without end"),
     RECORD_UINT(struct event_budget, 4, firmness,
-                "when it is used up: 0 nothing more starts, 1 what may be stopped is, 2 all is"),
+                "when it is used up: 0 no job starts, 1 preemptible jobs are stopped, 2 all jobs "
+                "are stopped"),
 };
 const struct record_type budget_record = RECORD_TYPE("budget", struct event_budget, budget_fields);
 
 static const struct field span_fields[] = {
-    RECORD_INT(struct event_span, 1, from, "journal time"),
-    RECORD_INT(struct event_span, 2, until, "and no longer"),
+    RECORD_INT(struct event_span, 1, from, "first moment, in journal time"),
+    RECORD_INT(struct event_span, 2, until, "first moment after the span, in journal time"),
 };
 const struct record_type span_record = RECORD_TYPE("span", struct event_span, span_fields);
 
