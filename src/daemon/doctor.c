@@ -150,7 +150,7 @@ static void look_at_containment(void)
         memory ? "limits are enforced" : "limits are tracked, not enforced");
     say(cpu ? GRADE_OK : GRADE_NOTE, "cpus",
         cpu ? "limits are enforced" : "limits are tracked, not enforced");
-    cgroup_release(&cgroup, false);
+    cgroup_release(&cgroup, true);
 }
 
 static void look_at_shim(void)

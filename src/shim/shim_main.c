@@ -171,7 +171,9 @@ static void shim_report(struct shim *shim)
 
 static bool shim_start(struct shim *shim)
 {
-    if (!signals_open(shim) || !tree_prepare(shim) || !fence_raise(shim))
+    bool is_ready = signals_open(shim) && tree_prepare(shim);
+    close(ORDER_BIRTH_FD);
+    if (!is_ready || !fence_raise(shim))
         return false;
     user_take_groups(&shim->order);
     if (!streams_open(shim))
@@ -206,9 +208,6 @@ int main(void)
     enum status_answer answer = status_take(&shim);
     if (answer == STATUS_TAKEN)
         return SHIM_EXIT_TAKEN;
-    /* Without a file it is held until the failure was sent: only then may another one start. */
-    if (answer == STATUS_OURS)
-        close(ORDER_BIRTH_FD);
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     for (size_t i = 0; i < DOOR_GUESTS_MAX; i++)
         shim.guests[i].fd = -1;
@@ -222,6 +221,9 @@ int main(void)
     }
     door_close(&shim);
     shim_report(&shim);
+    /* Without a file it is held until the failure was sent: only then may another one start. */
+    if (answer != STATUS_OURS)
+        close(ORDER_BIRTH_FD);
     tree_remove(&shim);
     return SHIM_EXIT_DONE;
 }

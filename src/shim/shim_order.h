@@ -17,7 +17,7 @@
 enum {
     ORDER_FD = 3,
     ORDER_NOTIFY_FD = 4,
-    ORDER_BIRTH_FD = 5, /* a lock, held until there is a status file */
+    ORDER_BIRTH_FD = 5, /* a lock, held until status file and control groups exist */
     ORDER_BYTES_MAX = 8 * 1024 * 1024,
     ORDER_DIRS_MAX = 4,
     ORDER_RLIMITS_MAX = 16,

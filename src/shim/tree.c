@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -297,6 +298,43 @@ bool tree_was_oom(const struct shim *shim)
     return strtoul(strchr(line, ' '), NULL, 10) > 0;
 }
 
+/* Whether no engine runs, and no shim is about to make a group. All that leave may hold the lock at
+ * the same time, so the last of them always gets it. Without the file the state folder is gone. */
+static bool is_deserted(const struct order *order, int *ret_fd)
+{
+    char path[PATH_SIZE];
+    const char *slash = strrchr(order->status, '/');
+
+    snprintf(path, sizeof(path), "%.*s/birth", slash ? (int)(slash - order->status) : 0,
+             order->status);
+    *ret_fd = open(path, O_RDONLY | O_CLOEXEC);
+    return *ret_fd < 0 ? errno == ENOENT : flock(*ret_fd, LOCK_SH | LOCK_NB) == 0;
+}
+
+/* The folders above, tarn/KEY, are removed by the engine, or else by the last shim after it. */
+static void tree_remove_above(const struct order *order)
+{
+    int fd = -1;
+
+    if (order->dir_count > 0 && is_deserted(order, &fd)) {
+        for (size_t i = 0; i < order->dir_count; i++) {
+            char path[PATH_SIZE];
+
+            snprintf(path, sizeof(path), "%s", order->dirs[i]);
+            for (int levels = 0; levels < 2; levels++) {
+                char *slash = strrchr(path, '/');
+
+                if (!slash)
+                    break;
+                *slash = '\0';
+                rmdir(path);
+            }
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
 /* A group whose last process was just reaped may be busy for a moment. */
 void tree_remove(const struct shim *shim)
 {
@@ -307,4 +345,5 @@ void tree_remove(const struct shim *shim)
             usleep(1000);
         }
     }
+    tree_remove_above(&shim->order);
 }

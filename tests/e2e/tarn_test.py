@@ -341,6 +341,28 @@ class Daemon:
             for pid in left:
                 kill_quietly(pid)
             time.sleep(0.02)
+        for folder in control_folders(self.state):
+            for base, _, _ in os.walk(folder, topdown=False):
+                try:
+                    os.rmdir(base)
+                except OSError:
+                    pass  # a daemon of the test that still runs
+
+
+def control_folders(state):
+    """Folders of the control groups of the daemon with this state folder, MOUNT/.../tarn/KEY."""
+    word, mask = 0xcbf29ce484222325, 2 ** 64 - 1
+    for byte in os.fsencode(os.path.realpath(state)):
+        word = (word ^ byte) * 0x100000001b3 & mask
+    for _ in range(2):
+        word = (word ^ word >> 32) * 0xd6e8feb86659fd93 & mask
+    key = "%016x" % (word ^ word >> 32)
+    found = []
+    for base, folders, _ in os.walk("/sys/fs/cgroup"):
+        if "tarn" in folders:
+            found.append(os.path.join(base, "tarn", key))
+            folders.remove("tarn")
+    return [folder for folder in found if os.path.isdir(folder)]
 
 
 def status_kib(pid, key):

@@ -22,15 +22,13 @@ import time
 import pytest
 
 import tarn_test
-from tarn_test import IS_ROOT, Refused, is_shim, kill_quietly, read_file, shims_of, wait_until
+from tarn_test import IS_ROOT, Refused, control_folders, is_shim, kill_quietly, read_file, shims_of, wait_until
 
 ROUNDS = int(os.environ.get("TARN_FAULT_ROUNDS", "60"))
 SEED = int(os.environ.get("TARN_SEED", "0")) or time.time_ns() % 1000000
 
 NOT_THERE = (OSError, http.client.HTTPException, json.JSONDecodeError)
 
-
-KEY_JOB = "which-daemon"
 
 # Storms
 
@@ -148,11 +146,11 @@ def check_storm(storm, jobs, may_lose):
         assert member[0] in jobs and member[1] <= jobs[member[0]]["attempt"]
     for number, job in jobs.items():
         assert job["state"] == "ended" and job["result"], job
-        if job["result"] == "ok" and job["name"] != KEY_JOB:
+        if job["result"] == "ok":
             for rank in range(job["members"]):
                 whats = [what for what, _ in said[number, job["attempt"], rank]]
                 assert whats == ["start", "end"], (job, whats)
-        if may_lose or number in storm.cancelled or job["name"] == KEY_JOB:
+        if may_lose or number in storm.cancelled:
             continue
         fails = job["name"].startswith("fails")
         assert job["result"] == ("failed" if fails else "ok"), job
@@ -192,24 +190,8 @@ def check_nothing_is_left(daemon):
 
 
 def control_groups(daemon):
-    """Folders of jobs of this daemon; its members begin with a job's number."""
-    found = []
-    for base, folders, _ in os.walk("/sys/fs/cgroup"):
-        if os.path.basename(os.path.dirname(base)) == "tarn":
-            members = [name for name in folders if re.fullmatch(r"\d+\.\d+\.\d+", name)]
-            if members and daemon_key(daemon) == os.path.basename(base):
-                found += members
-            folders[:] = []
-    return found
-
-
-def daemon_key(daemon):
-    """As in the environment of its jobs: TARN_MEMBER=KEY/NAME."""
-    if not hasattr(daemon, "key"):
-        number = daemon.api.submit(run="echo $TARN_MEMBER", name=KEY_JOB)
-        daemon.api.wait_end(number)
-        daemon.key = daemon.api.output(number).split("/")[0]
-    return daemon.key
+    """Groups of jobs of this daemon; their names begin with a job's number."""
+    return [name for folder in control_folders(daemon.state) for name in os.listdir(folder) if re.fullmatch(r"\d+\.\d+\.\d+", name)]
 
 
 @pytest.fixture
@@ -219,7 +201,6 @@ def storm_of(make_daemon, compiled, tmp_path, request):
     def make(**options):
         daemon = make_daemon()
         daemon.start()
-        daemon_key(daemon)
         print("TARN_SEED=%d" % SEED)
         return daemon, Storm(daemon, worker, tmp_path, SEED, **options)
 

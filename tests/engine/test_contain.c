@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
+#include "engine/local/cgroup.h"
 #include "engine/local/local.h"
 #include "engine/local/shim_launch.h"
 #include "harness.h"
@@ -403,6 +404,89 @@ static void files_nobody_asks_for_go_with_the_first_start(void **state)
     assert_int_equal(harness_end(harness, 1)->exit_code, 0);
 }
 
+/* MOUNT/tarn/KEY of the job that wrote its /proc/self/cgroup to STATE/groups, or NULL. */
+static char *folder_of_groups(struct harness *harness)
+{
+    AUTO_FREE char *path = harness_path(harness, "groups");
+    AUTO_FREE char *groups = harness_read(harness, 1, path);
+    AUTO_RELEASE(text) struct text mounts = { 0 };
+    struct cgroup_mount mount;
+
+    assert_int_equal(file_read("/proc/self/mountinfo", 1024 * 1024, &mounts, NULL), 0);
+    cgroup_find_mount(text_string(&mounts), groups, "", &mount);
+    char *folder = mount.own ? mem_string(mount.own) : NULL;
+    char *member = folder ? strstr(folder, "/1.1.0") : NULL;
+    cgroup_mount_release(&mount);
+    if (member)
+        *member = '\0';
+    return folder;
+}
+
+static const char to_groups[] = "cat /proc/self/cgroup > groups; echo $$ > pid; exec sleep 1000";
+
+static bool no_groups(struct harness *harness)
+{
+    if (harness->engine->abilities.isolation.processes == ISOLATION_ISOLATED)
+        return false;
+    print_message("no control group that we may use\n");
+    return true;
+}
+
+static void the_last_shim_removes_the_folder_of_groups(void **state)
+{
+    (void)state;
+    AUTO(harness) struct harness *harness = harness_create(false);
+    struct engine_launch launch = harness_launch(harness, 1, to_groups);
+
+    if (no_groups(harness)) {
+        harness_destroy(TAKE(harness)); /* skip() leaves by a jump */
+        skip();
+    }
+    harness_start(harness, &launch);
+    harness_number(harness, "pid");
+    pid_t shim = harness_shim(harness, 1);
+    AUTO_FREE char *folder = folder_of_groups(harness);
+    harness_close(harness);
+    assert_int_equal(access(folder, F_OK), 0);
+    kill(shim, SIGINT);
+    until_gone(harness, shim);
+    assert_int_equal(access(folder, F_OK), -1);
+    harness_open(harness);
+    assert_true(harness_recover(harness, harness_id(1), true));
+    assert_int_equal(access(folder, F_OK), 0);
+    harness_close(harness);
+    assert_int_equal(access(folder, F_OK), -1);
+    harness_open(harness);
+}
+
+static bool is_absent(void *user)
+{
+    return access(user, F_OK) < 0;
+}
+
+static void a_start_removes_the_empty_groups_of_unknown_attempts(void **state)
+{
+    (void)state;
+    AUTO(harness) struct harness *harness = harness_create(false);
+    struct engine_launch launch = harness_launch(harness, 1, to_groups);
+
+    if (no_groups(harness)) {
+        harness_destroy(TAKE(harness)); /* skip() leaves by a jump */
+        skip();
+    }
+    harness_start(harness, &launch);
+    harness_number(harness, "pid");
+    AUTO_FREE char *folder = folder_of_groups(harness);
+    AUTO_FREE char *known = mem_printf("%s/1.1.0", folder);
+    AUTO_FREE char *unknown = mem_printf("%s/77.1.0", folder);
+    harness_close(harness);
+    assert_int_equal(folder_make(unknown, 0755, NULL), 0);
+    harness_open(harness);
+    assert_true(harness_recover(harness, harness_id(1), true));
+    harness_until(harness, is_absent, unknown);
+    assert_int_equal(access(known, F_OK), 0);
+}
+
 static void a_memory_limit_is_kept_and_told(void **state)
 {
     (void)state;
@@ -481,6 +565,8 @@ int main(void)
         cmocka_unit_test(a_torn_end_is_a_loss),
         cmocka_unit_test(after_a_restart_of_the_machine_all_is_lost_but_ends),
         cmocka_unit_test(files_nobody_asks_for_go_with_the_first_start),
+        cmocka_unit_test(the_last_shim_removes_the_folder_of_groups),
+        cmocka_unit_test(a_start_removes_the_empty_groups_of_unknown_attempts),
         cmocka_unit_test(a_memory_limit_is_kept_and_told),
         cmocka_unit_test(a_cpu_limit_is_set_where_there_is_one),
         cmocka_unit_test(what_is_not_limited_is_not_called_so),

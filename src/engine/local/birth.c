@@ -37,3 +37,15 @@ int birth_take(const char *run_dir, int *ret_fd, struct error *err)
     *ret_fd = fd;
     return 0;
 }
+
+int birth_share(const char *run_dir)
+{
+    AUTO_FREE char *path = mem_printf("%s/birth", run_dir);
+
+    int fd = fd_raise(open(path, O_RDONLY | O_CLOEXEC));
+    if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}

@@ -20,6 +20,7 @@ enum {
     CPU_PERIOD_US = 100000,
     CPU_QUOTA_US_MIN = 1000, /* the kernel takes no less */
     WORDS_MAX = 64,
+    MAKE_TRIES = 3,
 };
 
 /* True when list, whose words stand between separators, has this word. */
@@ -158,11 +159,10 @@ static char *user_base(const struct cgroup_mount *mount)
     return base;
 }
 
-static bool made_note(struct cgroup *cgroup, char *path)
+static void made_note(struct cgroup *cgroup, const char *path)
 {
     assert(cgroup->made_count < COUNT_OF(cgroup->made));
-    cgroup->made[cgroup->made_count++] = path;
-    return folder_make(path, 0755, NULL) == 0;
+    cgroup->made[cgroup->made_count++] = mem_string(path);
 }
 
 /* BASE/tarn/KEY, or NULL when it can't be made. Paths go into records with spaces between. */
@@ -170,10 +170,18 @@ static char *folder_below(struct cgroup *cgroup, const char *base, const char *k
 {
     if (strlen(base) > CGROUP_PATH_MAX || strpbrk(base, " ,=\t\n\\") != NULL)
         return NULL;
-    if (!made_note(cgroup, mem_printf("%s/tarn", base)) ||
-        !made_note(cgroup, mem_printf("%s/tarn/%s", base, key)))
-        return NULL;
-    return mem_printf("%s/tarn/%s", base, key);
+    AUTO_FREE char *above = mem_printf("%s/tarn", base);
+    AUTO_FREE char *folder = mem_printf("%s/%s", above, key);
+
+    /* Another daemon that stops may remove the folder above in between. */
+    for (int tries = 0; tries < MAKE_TRIES; tries++) {
+        if (folder_make(above, 0755, NULL) == 0 && folder_make(folder, 0755, NULL) == 0) {
+            made_note(cgroup, above);
+            made_note(cgroup, folder);
+            return TAKE(folder);
+        }
+    }
+    return NULL;
 }
 
 static bool folder_has(const char *folder, const char *file, const char *word)
@@ -279,12 +287,12 @@ void cgroup_detect(struct cgroup *cgroup, const char *key, bool is_root)
             detect_v1(cgroup, text_string(&mountinfo), text_string(&self), "devices", key);
 }
 
-void cgroup_release(struct cgroup *cgroup, bool is_in_use)
+void cgroup_release(struct cgroup *cgroup, bool may_remove)
 {
     while (cgroup->made_count > 0) {
         char *path = cgroup->made[--cgroup->made_count];
 
-        if (!is_in_use)
+        if (may_remove)
             rmdir(path);
         mem_resize(path, 0, 1);
     }

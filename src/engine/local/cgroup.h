@@ -49,8 +49,8 @@ void cgroup_mount_release(struct cgroup_mount *mount);
 
 /* Never fails: what is not there is not used. key tells apart the daemons of one machine. */
 void cgroup_detect(struct cgroup *cgroup, const char *key, bool is_root);
-/* The empty folders go, too, unless a shim may still be about to make one below them. */
-void cgroup_release(struct cgroup *cgroup, bool is_in_use);
+/* With may_remove the empty folders go, too: no shim is about to make one below them. */
+void cgroup_release(struct cgroup *cgroup, bool may_remove);
 
 /* Remove the empty groups of members for which is_kept says no. */
 void cgroup_sweep(const struct cgroup *cgroup, bool (*is_kept)(void *user, const char *member),

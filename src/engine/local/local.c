@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "engine/local/birth.h"
 #include "engine/local/cgroup.h"
 #include "engine/local/members.h"
 #include "engine/local/owner.h"
@@ -112,14 +113,6 @@ static void run_sweep(struct local *local)
     closedir(stream);
 }
 
-static void on_tidying(uv_timer_t *timer)
-{
-    struct local *local = timer->data;
-
-    if (!local->has_started)
-        run_sweep(local);
-}
-
 static bool member_is_kept(void *user, const char *name)
 {
     const struct local *local = user;
@@ -129,14 +122,27 @@ static bool member_is_kept(void *user, const char *name)
     return access(path, F_OK) == 0;
 }
 
+static void tidy(struct local *local)
+{
+    run_sweep(local);
+    cgroup_sweep(&local->cgroup, member_is_kept, local);
+}
+
+static void on_tidying(uv_timer_t *timer)
+{
+    struct local *local = timer->data;
+
+    if (!local->has_started)
+        tidy(local);
+}
+
 static void first_start(struct local *local)
 {
     AUTO_FREE char *path = mem_printf("%s/boot", local->members.run_dir);
     AUTO_RELEASE(text) struct text before = { 0 };
 
     local->has_started = true;
-    run_sweep(local);
-    cgroup_sweep(&local->cgroup, member_is_kept, local);
+    tidy(local);
     if (file_read(path, BOOT_SIZE, &before, NULL) == 0 &&
         string_equal(text_string(&before), local->members.boot))
         return;
@@ -380,10 +386,13 @@ static void on_closed(uv_handle_t *handle)
 
 static void local_release(struct local *local)
 {
-    bool is_in_use = members_any_lives(&local->members);
+    AUTO_FREE char *run_dir = mem_string(local->members.run_dir);
 
     members_release(&local->members);
-    cgroup_release(&local->cgroup, is_in_use);
+    int birth = birth_share(run_dir);
+    cgroup_release(&local->cgroup, birth >= 0);
+    if (birth >= 0)
+        close(birth);
     free(local->shim_path);
     free(local);
 }

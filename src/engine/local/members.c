@@ -537,20 +537,6 @@ int members_init(struct members *members, struct error *err)
     return code < 0 ? error_set(err, code, "cannot watch jobs: %s", strerror(-code)) : 0;
 }
 
-bool members_any_lives(const struct members *members)
-{
-    for (size_t i = 0; i < members->table.capacity; i++) {
-        const struct map_slot *slot = &members->table.slots[i];
-        const struct member *member =
-            slot->used ? (const struct member *)(uintptr_t)slot->value : NULL;
-        for (; member; member = member->next) {
-            if (!member->sent_end)
-                return true;
-        }
-    }
-    return false;
-}
-
 static void table_release(struct members *members)
 {
     for (size_t i = 0; i < members->table.capacity; i++) {

@@ -70,8 +70,6 @@ void members_release(struct members *members);
 void members_on_ready(struct members *members);
 void members_wake(const struct members *members); /* let on_ready be called */
 
-/* Whether there is one whose end was not reported. */
-bool members_any_lives(const struct members *members);
 struct member *member_find(const struct members *members, struct member_id id);
 struct member *member_add(struct members *members, struct member_id id);
 void member_remove(struct members *members, struct member *member);
