@@ -252,7 +252,7 @@ void session_release(struct session *session)
 int refusal_read(long status, const char *body, size_t length, struct error *err)
 {
     AUTO(json) json_t *reply = NULL;
-    int code = status == 404 ? -ENOENT : -EREMOTEIO;
+    int code = status == 404 ? -ENOENT : status == 409 ? -EALREADY : -EREMOTEIO;
     const char *message = "";
 
     if (json_parse(body, length, CLIENT_REPLY_MAX, NULL, &reply, NULL) == 0)

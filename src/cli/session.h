@@ -28,7 +28,8 @@ int session_start(struct session *session, const char *devices, struct error *er
 void session_release(struct session *session);
 
 /* body may be NULL. *ret is new; ret NULL: the reply is of no use. -ENOENT: no such object;
- * -ENODATA: no daemon runs; -EREMOTEIO: refused for another reason. */
+ * -EALREADY: the present state does not allow it; -ENODATA: no daemon runs; -EREMOTEIO: refused
+ * for another reason. */
 int session_send(struct session *session, const char *method, const char *path, const json_t *body,
                  json_t **ret, struct error *err);
 int session_get(struct session *session, const char *path, json_t **ret, struct error *err);

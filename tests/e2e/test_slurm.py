@@ -54,6 +54,26 @@ def test_a_script_runs_once_and_srun_starts_its_tasks(cluster):
     assert text == "once 4 four 4\n" + "".join("%d %d 4 0 %d 4\n" % (i, i, i) for i in range(4)) + "4\nsame\n"
 
 
+def test_a_script_with_dos_line_breaks_is_refused(cluster):
+    for text in ("#!/bin/bash\r\ntrue\r\n", "#!/bin/bash\ntrue\ncat <<END\r\nEND\n"):
+        with open(os.path.join(cluster.work, "dos.sh"), "w", newline="") as file:
+            file.write(text)
+        assert "dos.sh: batch script contains DOS line breaks" in cluster.slurm("sbatch", "dos.sh", status=1).stderr
+        with open(os.path.join(cluster.work, "dos.sh"), newline="") as file:
+            assert "batch script contains DOS line breaks" in cluster.slurm("sbatch", stdin=file.read(), status=1).stderr
+
+
+def test_filtered_jobs_that_ended_meanwhile_are_no_failure(cluster):
+    """Cancelling the first ends those that need it."""
+    for cancel in (lambda: cluster.out("cancel", "--all"), lambda: cluster.slurm("scancel", "--me").stdout):
+        first = cluster.slurm("sbatch", "--parsable", "-H", "-c", "0.1", "--wrap", "true").stdout.strip()
+        second = cluster.slurm("sbatch", "--parsable", "-c", "0.1", "-d", "afterok:" + first, "--wrap", "true").stdout.strip()
+        cancel()
+        assert [cluster.api.wait_end(number)["result"] for number in (first, second)] == ["cancelled", "cancelled"]
+        cancel()
+    assert "ended already" in cluster.refused(1, "cancel", second)
+
+
 def test_lines_get_labels_whole(cluster):
     _, text = cluster.batch(SMALL + "#SBATCH -n 11\nsrun -l sh -c 'printf \"a\\nb\"'\n")
     assert sorted(text.splitlines()) == sorted("%2d: %s" % (i, word) for i in range(11) for word in "ab")
@@ -184,7 +204,12 @@ def test_squeue_lists_what_waits_and_runs(cluster):
     assert rows[3] == "%s_4|PENDING|UNLIMITED|N/A|%s|wrap |" % (array, array)
     assert cluster.slurm("squeue", "-h", "-j", array, "-o", "%K").stdout == "1\n4\n"
     assert cluster.slurm("squeue", "-h", "-t", "RUNNING", "-u", user, "-O", "JobID:3").stdout == first.rjust(3) + "\n"
-    assert cluster.slurm("squeue", "-h", "-u", "somebody-else").stdout == ""
+    nobody = cluster.slurm("squeue", "-h", "-u", "somebody-else")
+    assert nobody.stdout == "" and nobody.stderr == "squeue: error: Invalid user: somebody-else\n"
+    for ids, said in (("9999", "slurm_load_jobs error: Invalid job id specified"), ("x", "Invalid job id: x"), ("1,0", "Invalid job id: 0")):
+        assert cluster.slurm("squeue", "-j", ids, status=1).stderr == "squeue: error: %s\n" % said
+    assert cluster.slurm("squeue", "-h", "-j", "9999," + first, "-o", "%i").stdout == first + "\n"
+    assert "JobId=5 ArrayJobId=%s ArrayTaskId=4 JobName=" % array in cluster.slurm("scontrol", "show", "job", array + "_4").stdout
     start = cluster.slurm("squeue", "-h", "--start", "-n", "second").stdout.split()[5]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", start)
     assert "'%q' is not known" in cluster.slurm("squeue", "-o", "%q", status=1).stderr
@@ -218,6 +243,9 @@ def test_sacct_and_scontrol_tell_of_jobs_that_ended(cluster):
     assert titles == " JobID State     " and dashes == "------ ----------" and row == bad.rjust(6) + " FAILED    "
     assert cluster.slurm("sacct", "-nP", "-S", "now-1hour", "-E", "now", "-s", "F", "-o", "jobid").stdout == bad + "\n"
     assert cluster.slurm("sacct", "-nP", "-E", "2020-01-01", "-S", "2019-01-01T00:00").stdout == ""
+    never = cluster.slurm("sbatch", "--parsable", "-c", "0.1", "-o", "/nonexistent/out", "--wrap", "true").stdout.strip()
+    cluster.api.wait_end(never)
+    assert cluster.slurm("sacct", "-nP", "-j", never, "-o", "state,exitcode").stdout == "FAILED|1:0\n"
     assert "time 'soon'" in cluster.slurm("sacct", "-S", "soon", status=1).stderr
     assert "'Foo' is not known" in cluster.slurm("sacct", "-o", "Foo", status=1).stderr
     shown = cluster.slurm("scontrol", "show", "job", good).stdout

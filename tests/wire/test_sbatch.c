@@ -192,7 +192,7 @@ static void a_script_is_read_up_to_its_first_command(void **state)
                                  "##SBATCH -J no\n"
                                  "#SBATCHX -J no\n"
                                  "#SBATCH\t--comment=\"a 'b' c\" -o 'x y' --nice\n"
-                                 "#SBATCH --gpus=4 --ntasks=2\r\n"
+                                 "#SBATCH --gpus=4 --ntasks=2\n"
                                  "srun python train.py\n"
                                  "#SBATCH -n 3\n";
     (void)state;
@@ -363,6 +363,8 @@ static void a_bad_script_is_refused_with_its_line(void **state)
         { "#SBATCH -n 2\n#SBATCH --ranks=2\n", "a.sh:2: --ranks: --ntasks is given already, "
                                                "expected one of them" },
         { "#!/bin/sh\n\xff\n", "a.sh: not a text in UTF-8" },
+        { "#!/bin/sh\n#SBATCH -n 2\r\ntrue\n",
+          "a.sh: batch script contains DOS line breaks (\\r\\n); expected UNIX line breaks (\\n)" },
     };
     (void)state;
 

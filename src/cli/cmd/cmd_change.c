@@ -75,8 +75,9 @@ static void print_changed(const struct change *change, const json_t *changed)
     printf("%s %s\n", change->past, text_string(&line));
 }
 
-/* Do it to each; one that refuses does not keep the others. Returns the exit status. */
-static int apply_to(struct session *session, const struct selection *selection,
+/* Do it to each; one that refuses does not keep the others. Jobs that were found, not named, may
+ * have ended meanwhile: that is no failure. Returns the exit status. */
+static int apply_to(struct session *session, const struct selection *selection, bool is_found,
                     const struct change *change, const struct options *options)
 {
     AUTO(json) json_t *changed = json_array();
@@ -93,7 +94,7 @@ static int apply_to(struct session *session, const struct selection *selection,
         if (code == 0)
             json_array_extend(changed,
                               json_object_get(reply, options->is_json ? "changed" : "labels"));
-        else
+        else if (!is_found || (code != -EALREADY && code != -ENOENT))
             status = complain(&err);
         if (code == -ENODATA)
             break;
@@ -104,6 +105,8 @@ static int apply_to(struct session *session, const struct selection *selection,
         json_array_foreach(changed, place, id) list_put_id(id);
     else if (json_array_size(changed) > 0)
         print_changed(change, changed);
+    else if (status == 0)
+        say("no job to %s", options->verb);
     return status;
 }
 
@@ -161,7 +164,7 @@ static int change_jobs(const struct options *options, const struct change *chang
         return options->values[CANCEL_NAME] || options->values[CANCEL_QUEUE] ||
                options->values[CANCEL_USER]; /* a name that matches nothing may be a mistake */
     }
-    return apply_to(&session, &selection, change, options);
+    return apply_to(&session, &selection, is_filtered, change, options);
 }
 
 static int change_by_id(const struct options *options, const char *action, const char *past)

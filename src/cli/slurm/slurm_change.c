@@ -47,14 +47,16 @@ int slurm_ids_read(struct selection *selection, char *const *words, struct error
     return code;
 }
 
-int slurm_change(struct session *session, const struct selection *selection, const char *action)
+int slurm_change(struct session *session, const struct selection *selection, bool is_found,
+                 const char *action)
 {
     int status = 0;
 
     for (size_t i = 0; i < selection->count; i++) {
         AUTO_FREE char *path = mem_printf("/v1/jobs/%s/%s", selection->ids[i], action);
         struct error err;
-        if (session_send(session, "POST", path, NULL, NULL, &err) < 0)
+        int code = session_send(session, "POST", path, NULL, NULL, &err);
+        if (code < 0 && !(is_found && (code == -EALREADY || code == -ENOENT)))
             status = slurm_fail("%s", err.text);
     }
     return status;
@@ -133,7 +135,7 @@ static int cancel_all(const struct cancel *cancel, char *const *words, int *ret_
     if (code == 0 && cancel->is_filtered)
         code = select_filtered(&session, cancel, &selection, err);
     if (code == 0)
-        *ret_status = slurm_change(&session, &selection, action);
+        *ret_status = slurm_change(&session, &selection, cancel->is_filtered, action);
     return code;
 }
 

@@ -9,7 +9,9 @@
 /* "7", "7_3", "7_[1-3,5]", with commas between them. */
 int slurm_ids_read(struct selection *selection, char *const *words, struct error *err);
 
-/* POST /v1/jobs/ID/action of each; says what is refused. Returns the exit status. */
-int slurm_change(struct session *session, const struct selection *selection, const char *action);
+/* POST /v1/jobs/ID/action of each; says what is refused. Jobs that were found, not named, may have
+ * ended meanwhile. Returns the exit status. */
+int slurm_change(struct session *session, const struct selection *selection, bool is_found,
+                 const char *action);
 
 #endif

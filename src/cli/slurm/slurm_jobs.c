@@ -369,8 +369,16 @@ static void add_priority(const json_t *job, struct text *text)
     text_printf(text, "%" PRId64, field_number(job, "priority"));
 }
 
+/* As in Slurm, a job that failed without a process to say so has status 1. */
 static void add_exit(const json_t *job, struct text *text)
 {
+    const char *result = field_text(job, "result");
+    bool has_failed = strcmp(result, "failed") == 0 || strcmp(result, "lost") == 0;
+
+    if (has_failed && field_is_null(job, "exit_code") && field_is_null(job, "signal")) {
+        text_add(text, "1:0");
+        return;
+    }
     text_printf(text, "%" PRId64 ":%" PRId64, field_number(job, "exit_code"),
                 field_number(job, "signal"));
 }

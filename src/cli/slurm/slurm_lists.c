@@ -2,6 +2,7 @@
 /* squeue and sacct: lists of jobs */
 #include <errno.h>
 #include <getopt.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,40 @@ struct listing {
     const char *letters, *names;
     bool has_no_titles, has_start;
     bool is_parsable, ends_parsable;
+    bool must_exist; /* users, and a job that is named alone */
 };
+
+/* As in Slurm: an unknown user is named, and has no jobs. */
+static void check_users(const char *list)
+{
+    AUTO_FREE char *copy = mem_string(list);
+    char *rest = copy;
+
+    for (char *word = strsep(&rest, ","); word; word = strsep(&rest, ",")) {
+        if (!getpwnam(word))
+            slurm_fail("Invalid user: %s", word);
+    }
+}
+
+/* As in Slurm: of several jobs those that exist are listed, a single one has to exist. */
+static int check_ids(struct session *session, const char *list, struct error *err)
+{
+    AUTO_FREE char *copy = mem_string(list);
+    AUTO_FREE char *path = mem_printf("/v1/jobs/%s", list);
+    AUTO(json) json_t *reply = NULL;
+    char *rest = copy;
+
+    for (char *word = strsep(&rest, ","); word; word = strsep(&rest, ",")) {
+        if (strtol(word, NULL, 10) <= 0 || word[strspn(word, "0123456789_")])
+            return error_set(err, -EINVAL, "Invalid job id: %.60s", word);
+    }
+    if (strchr(list, ','))
+        return 0;
+    int code = session_get(session, path, &reply, err);
+    return code == -ENOENT
+               ? error_set(err, code, "slurm_load_jobs error: Invalid job id specified")
+               : code;
+}
 
 static int print(const struct listing *listing, bool has_dashes)
 {
@@ -35,6 +69,10 @@ static int print(const struct listing *listing, bool has_dashes)
         code = slurm_states_check(listing->choice.states, &err);
     if (code == 0)
         code = session_open(&session, &err);
+    if (code == 0 && listing->must_exist && listing->choice.ids)
+        code = check_ids(&session, listing->choice.ids, &err);
+    if (code == 0 && listing->must_exist && listing->choice.users)
+        check_users(listing->choice.users);
     if (code == 0)
         code = slurm_jobs_find(&session, &listing->choice, format.needs_details, &jobs, &err);
     if (code == 0 && !listing->has_no_titles)
@@ -70,7 +108,7 @@ int slurm_squeue(int argc, char **argv)
         { "array", no_argument, NULL, 'r' },
         { 0 },
     };
-    struct listing listing = { .letters = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R" };
+    struct listing listing = { .letters = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R", .must_exist = true };
     int option;
 
     while ((option = getopt_long(argc, argv, "u:j:t:o:O:hn:A:p:lar", options, NULL)) != -1) {

@@ -12,10 +12,10 @@
 #include "cli/slurm/slurm_jobs.h"
 #include "cli/slurm/slurm_nodes.h"
 
-/* A line of "Key=value" pairs: "Key" or "Key:Name" of a field; words with '=' stand for themselves.
- */
+/* A line of "Key=value" pairs: "Key" or "Key:Name" of a field. Those of an array are for its tasks
+ * only. */
 static const char *const job_lines[] = {
-    "JobId:JobIDRaw JobName",
+    "JobId:JobIDRaw ArrayJobId:ArrayJobID ArrayTaskId:ArrayTaskID JobName",
     "UserId:User Account",
     "Priority JobState Reason Dependency",
     "Restarts ExitCode",
@@ -60,6 +60,8 @@ static void put_block(const char *const *lines, size_t count, const struct slurm
         for (char *word = strsep(&rest, " "); word; word = strsep(&rest, " ")) {
             AUTO_RELEASE(text) struct text value = { 0 };
             char *name = strchr(word, ':');
+            if (strncmp(word, "Array", 5) == 0 && field_is_null(item, "array_index"))
+                continue;
             if (name)
                 *name++ = '\0';
             field_of(fields, name ? name : word)->add(item, &value);
@@ -224,7 +226,7 @@ static int change(const char *action, char **words, int *ret_status, struct erro
     if (code == 0)
         code = session_open(&session, err);
     if (code == 0)
-        *ret_status = slurm_change(&session, &selection, action);
+        *ret_status = slurm_change(&session, &selection, false, action);
     return code;
 }
 

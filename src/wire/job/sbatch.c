@@ -358,13 +358,13 @@ int sbatch_parse_args(struct sbatch *sbatch, int argc, char *const *argv, int fi
 static bool next_word(const char **line, char **ret)
 {
     struct text word = { 0 };
-    const char *s = *line + strspn(*line, " \t\r");
+    const char *s = *line + strspn(*line, " \t");
     char quote = '\0';
 
     *ret = NULL;
     if (*s == '\0' || *s == '#')
         return true;
-    for (; *s && (quote || !strchr(" \t\r", *s)); s++) {
+    for (; *s && (quote || !strchr(" \t", *s)); s++) {
         if (*s == '\\' && s[1] && quote != '\'')
             text_add_char(&word, *++s);
         else if (quote && *s == quote)
@@ -433,6 +433,11 @@ int sbatch_parse_script(struct sbatch *sbatch, const char *script, size_t length
         return error_set(err, -E2BIG, "%s: larger than %d MiB", source, SBATCH_SCRIPT_MAX >> 20);
     if (memchr(script, '\0', length) || !string_is_utf8(script, length))
         return error_set(err, -EINVAL, "%s: not a text in UTF-8", source);
+    if (memmem(script, length, "\r\n", 2))
+        return error_set(err, -EINVAL,
+                         "%s: batch script contains DOS line breaks (\\r\\n); expected UNIX line "
+                         "breaks (\\n)",
+                         source);
     while (at < length) {
         const char *end = memchr(script + at, '\n', length - at);
         size_t line_length = end ? (size_t)(end - script) - at : length - at;
@@ -440,7 +445,7 @@ int sbatch_parse_script(struct sbatch *sbatch, const char *script, size_t length
 
         at += line_length + 1;
         number++;
-        if (line[0] != '#' && line[strspn(line, " \t\r")] != '\0')
+        if (line[0] != '#' && line[strspn(line, " \t")] != '\0')
             at_head = false;
         if (!is_directive(line))
             continue;
