@@ -64,7 +64,7 @@ static void add_holders(const struct api *api, bool wants_gpus, json_t *held_by,
         text_printf(&text, "%sjob %s (%s, %s %s%s%s, %s%s)", named > 1 ? ", " : "", label.bytes,
                     state_user(state, other->user), units_format_milli(amount, held),
                     wants_gpus ? "gpu" : "cpu", plural(held == 1000 ? 1 : 2), place,
-                    end == USEC_NEVER ? "until it ends by itself" : "ends in at most ",
+                    end == USEC_NEVER ? "no time limit" : "ends in at most ",
                     end == USEC_NEVER ? ""
                                       : units_format_duration(left, end > now ? end - now : 0));
     }
@@ -235,7 +235,7 @@ static void add_promise(const struct api *api, const struct job *job, const stru
     if (is_open)
         text_add(&line, "; the jobs that it waits for have no time limit");
     else if (is_guaranteed)
-        text_printf(&line, "; starts in at most %s",
+        text_printf(&line, "; starts within %s",
                     units_format_duration(left, why->at > now ? why->at - now : 0));
     add_line(lines, is_guaranteed ? "promised" : "in line", line.bytes);
 }
@@ -311,19 +311,18 @@ static void add_wants(const struct api *api, const struct job *job, json_t *line
         request_describe(request, &text); /* of a job without GPUs it names the CPUs */
     add_beside(request, &text);
     if (request_is_elastic(request))
-        text_printf(&text, " for each; at least %" PRIu32 " members at once, and up to %" PRIu32,
-                    request->members, request_most(request));
+        text_add(&text, " each");
     else if (request->roles_count > 0)
         text_printf(&text, ", all %" PRIu32 " members at once", request->members);
     else if (request->members > 1)
-        text_printf(&text, " for each of %" PRIu32 " members at once", request->members);
+        text_add(&text, " each, all at once");
     text_printf(&text, ", queue %s", state->queues.items[job->queue].name);
     if (request->pool[0])
         text_printf(&text, ", pool %s", request->pool);
     add_line(lines, "wants", text.bytes);
 }
 
-/* Unless the reason says so already. */
+/* Unless the reason names them already. */
 static void add_conditions(const struct state *state, const struct request *request,
                            const struct why *why, json_t *lines)
 {
@@ -362,7 +361,7 @@ static void add_waiting(const struct api *api, const struct group *group, json_t
         text_add(&last, text.bytes);
     }
     if (more > 0)
-        json_array_append_new(lines, json_sprintf("%zu more for the same reasons", more));
+        json_array_append_new(lines, json_sprintf("%zu more jobs for the same reason", more));
 }
 
 static json_t *why_of_group(struct call *call, const struct group *group)

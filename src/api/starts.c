@@ -214,9 +214,10 @@ json_t *handle_when_like(struct call *call)
 json_t *handle_choose(struct call *call)
 {
     static const char *const texts[MODEL_RULES] = {
-        [MODEL_RULE_NONE] = "models are not compared by price: placement decides",
-        [MODEL_RULE_CHEAPEST] = "the first model with room is chosen, in order of cost per speed",
-        [MODEL_RULE_FASTEST] = "the first model with room is chosen, fastest first",
+        [MODEL_RULE_NONE] = "models are not compared by price; tarn takes the best placement",
+        [MODEL_RULE_CHEAPEST] =
+            "tarn takes the first model with room, in order of price per unit of speed",
+        [MODEL_RULE_FASTEST] = "tarn takes the first model with room, fastest first",
         [MODEL_RULE_DEADLINE] =
             "the first model with room is chosen that is fast enough for the limit or deadline",
     };

@@ -34,7 +34,7 @@ static void help_all(void)
     } groups[] = {
         { GROUP_JOBS, "Submit and control jobs" },
         { GROUP_WATCH, "Show the state, and explain it" },
-        { GROUP_ADMIN, "Configure and maintain the machine" },
+        { GROUP_ADMIN, "Configure and maintain nodes, pools and queues" },
         { GROUP_DAEMON, "The daemon, and tools" },
     };
     AUTO_RELEASE(text) struct text text = { 0 };

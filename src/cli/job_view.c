@@ -149,12 +149,16 @@ void job_preempted_add(const json_t *job, struct text *text)
         return;
     const json_t *taker = json_object_get(job, "preempted_for");
     bool is_for_nobody = json_is_object(taker) && field_is_null(taker, "job");
-    text_printf(text, "stopped %s%s", is_for_nobody ? "" : "for others ", count == 1 ? "once" : "");
-    if (count > 1)
-        text_printf(text, "%" PRId64 " times", count);
+    text_add(text, is_for_nobody ? "stopped" : "preempted");
+    if (count == 1)
+        text_add(text, " once");
+    else
+        text_printf(text, " %" PRId64 " times", count);
     if (field_seconds(job, "attained_seconds") > 0)
         text_printf(text, " after %s", field_duration(job, "attained_seconds", buffer));
-    add_taker(json_object_get(job, "preempted_for"), text);
+    if (count > 1)
+        text_add(text, ", last");
+    add_taker(taker, text);
 }
 
 /* Something more, behind a separator. */

@@ -20,7 +20,7 @@ enum table_style job_state_style(const json_t *job);
  */
 bool job_indices_add(const json_t *job, struct text *text);
 void job_gpus_add(const json_t *job, struct text *text); /* "4 (0-3)", "1 (3) synthetic", "" */
-/* "stopped for others 2 times after 4m" for a job that will resume, or has; else "" */
+/* "preempted 2 times after 4m, last for job 7" for a job that will resume, or has; else "" */
 void job_preempted_add(const json_t *job, struct text *text);
 /* "grew from 2 to 4 (idle GPUs)", "healed 1 time after a member was lost"; "" */
 void job_resized_add(const json_t *job, struct text *text);

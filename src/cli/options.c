@@ -17,7 +17,7 @@ const struct option_entry options_none[] = { { 0 } };
 const struct option_entry options_own[] = { { 0 } };
 const struct option_entry options_common[] = {
     [COMMON_JSON] = { "json", 0, NULL, "print JSON: the reply of the API" },
-    [COMMON_QUIET] = { "quiet", 'q', NULL, "print ids only" },
+    [COMMON_QUIET] = { "quiet", 'q', NULL, "print IDs only" },
     [COMMON_SOCKET] = { "socket", 0, "PATH", "socket of the daemon" },
     [COMMON_HELP] = { "help", 'h', NULL, "print this text" },
     { 0 },

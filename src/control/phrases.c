@@ -182,7 +182,7 @@ void never_say(const struct state *state, const struct request *whole, const str
         if (whole->pool[0] && state_find_pool(state, whole->pool) < 0)
             text_printf(text, "pool %s: no such pool", whole->pool);
         else
-            text_printf(text, "pool %s: can't hold it, or is not for this queue",
+            text_printf(text, "pool %s is too small for it, or belongs to another queue",
                         whole->pool[0] ? whole->pool : "default");
         return;
     case WHY_NEVER_MIG:

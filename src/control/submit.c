@@ -108,7 +108,7 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
                          "gpus: a part of a GPU; this engine allocates whole GPUs only");
     if (submit->control->lacks_mps && cluster_is_real(state) && wants_share(&draft->request, true))
         return error_set(err, REFUSED_NEVER,
-                         "gpus: a share by MPS, but this machine has no nvidia-cuda-mps-control; "
+                         "gpus: a share by MPS, but this node has no nvidia-cuda-mps-control; "
                          "expected a part like 0.5, which is not enforced");
     code = admit_check(state, &draft->request, queue, draft->preemptible, err);
     return code < 0 ? code : admit_check_user(state, &draft->request, queue, submit->who, err);

@@ -102,7 +102,7 @@ static void look_at_clock(void)
         say(GRADE_BAD, "clock", "the date is before 2024; set it, or times in jobs mean nothing");
     else if (state == TIME_ERROR || (clock.status & STA_UNSYNC))
         say(GRADE_NOTE, "clock",
-            "not synchronized: begin times, windows and cron follow it as it is (timedatectl "
+            "not synchronized; begin times, windows and cron depend on it (timedatectl "
             "set-ntp "
             "true)");
     else

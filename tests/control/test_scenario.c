@@ -43,7 +43,7 @@ static void machines_are_drained_and_taken_away(void **state)
     assert_int_equal(desk->state->nodes.items[0].state, NODE_DOWN);
     assert_false(job_is_active(state_job(desk->state, id)));
     ASSERT_REFUSED(desk, suppose(desk, "drain: [c]", &err), REFUSED_NOT_FOUND,
-                   "node c: no such machine; tarn nodes lists them");
+                   "node c: no such node; tarn nodes lists them");
 }
 
 static void jobs_are_cancelled_and_submitted(void **state)

@@ -326,7 +326,7 @@ static void a_share_by_mps_needs_mps(void **state)
     desk->control.lacks_mps = true;
     ASSERT_REFUSED(desk, submit_yaml(desk, &desk->ana, "{" JOB ", gpus: 'mps=50%'}", &err),
                    REFUSED_NEVER,
-                   "gpus: a share by MPS, but this machine has no nvidia-cuda-mps-control; "
+                   "gpus: a share by MPS, but this node has no nvidia-cuda-mps-control; "
                    "expected a part like 0.5, which is not enforced");
     desk_submit(desk, &desk->ana, "{" JOB ", gpus: 0.5}");
 }

@@ -46,7 +46,7 @@ static void events_that_make_no_sense_are_refused(void **unused)
         const char *text;
     } cases[] = {
         { { .kind = EVENT_DEVICE, .device = { .node = "b", .uuid = "x" } },
-          "device x: no machine 'b'" },
+          "device x: no node 'b'" },
         { { .kind = EVENT_QUEUE, .queue = { .name = "r", .parent = "p" } },
           "queue r: no parent 'p'" },
         { { .kind = EVENT_QUEUE, .queue = { .name = "q", .parent = "default" } },
@@ -88,7 +88,7 @@ static void events_that_make_no_sense_are_refused(void **unused)
             .grant = { .job = 1,
                        .attempt = 1,
                        .lease = { .members = &elsewhere, .members_count = 1 } } },
-          "grant: job 1: no such machine" },
+          "grant: job 1: no such node" },
         { { .kind = EVENT_GRANT,
             .grant = { .job = 1,
                        .attempt = 1,

@@ -84,8 +84,8 @@ static void bad_spans_change_nothing(void **state)
     } cases[] = {
         { { { 5, 5 }, { 6, 7 } }, "window nights: span 1 ends before it begins" },
         { { { 5, 6 }, { 8, 7 } }, "window nights: span 2 ends before it begins" },
-        { { { 5, 6 }, { 4, 7 } }, "window nights: span 2 is not behind the one before it" },
-        { { { 5, 6 }, { 6, 7 } }, "window nights: span 2 is not behind the one before it" },
+        { { { 5, 6 }, { 4, 7 } }, "window nights: span 2 does not begin after the previous span" },
+        { { { 5, 6 }, { 6, 7 } }, "window nights: span 2 does not begin after the previous span" },
     };
     static struct span many[WINDOW_SPANS_MAX + 1];
     struct error err;

@@ -230,7 +230,7 @@ static void tell(const struct world_member *member, enum engine_outcome_kind kin
     };
 
     snprintf(outcome.reason, sizeof(outcome.reason), "%s",
-             kind == ENGINE_LOST ? "the machine restarted" : "");
+             kind == ENGINE_LOST ? "the node restarted" : "");
     house.reports.outcome(house.reports.user, &outcome);
 }
 

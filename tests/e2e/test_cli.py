@@ -217,7 +217,7 @@ def test_words_of_other_programs_lead_to_the_command(shell):
 def test_help_is_in_groups_and_each_command_has_two_examples(shell):
     text = shell.out("help")
     titles = [line for line in text.splitlines() if line and line[0] != " "][1:-1]
-    assert titles == ["Submit and control jobs", "Show the state, and explain it", "Configure and maintain the machine",
+    assert titles == ["Submit and control jobs", "Show the state, and explain it", "Configure and maintain nodes, pools and queues",
                       "The daemon, and tools"]
     verbs = re.findall(r"^  ([a-z]+) +[a-z]", text, re.M)[1:]
     assert "submit" in verbs and len(verbs) > 40 and len(set(verbs)) == len(verbs)

@@ -136,7 +136,7 @@ def test_a_waiting_gang_names_both_sizes(eight):
     api.wait_state(api.submit(run="sleep 100", gpus=8, cpus=0), "running")
     gang = elastic(api, 2, 8)
     why = api.why(gang)
-    assert any("at least 2 members at once, and up to 8" in line for line in why["lines"])
+    assert any("2 to 8 members of" in line for line in why["lines"])
     assert api.job(gang)["elastic"] == {"least": 2, "most": 8, "now": None, "lost": 0, "sizes": "powers", "resize": "restart",
                                         "resizes": 0}
 

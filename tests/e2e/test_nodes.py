@@ -331,7 +331,7 @@ def test_apply_doubts_nodes_that_are_not_there(daemon, tmp_path):
     refused = tarn(daemon, "apply", "-f", str(path), "--dry-run")
     said = refused.stdout + refused.stderr
     assert "node n9: no node has this name" in said
-    assert "node n1: type: no machine type has the name 'huge'" in said
+    assert "node n1: type: no node type has this name: 'huge'" in said
 
 
 def test_a_job_goes_where_its_conditions_hold(daemon):
@@ -400,7 +400,7 @@ def test_jobs_keep_apart(daemon):
     assert sorted(nodes_of(daemon, number)[0] for number in apart) == ["n1", "n2", "n3"]
     waits = submit(daemon, "true", labels="web", gpus="1")
     wait_until("it waits", lambda: api.why(waits)["kind"] == "apart")
-    assert f"on nodes of job {apart[0]} and others like it, from which it keeps apart" in api.why(waits)["text"]
+    assert f"on nodes of job {apart[0]} and others like it, which its anti-affinity excludes" in api.why(waits)["text"]
     other = tarn(daemon, "submit", "--gpus", "1", "--label", "db", "--anti-affinity", "cache,queue", "--", "true")
     assert other.returncode == 0, other.stderr
     assert api.job(waits + 1)["request"]["anti_affinity"] == ["cache", "queue"]

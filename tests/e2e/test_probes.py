@@ -257,15 +257,15 @@ def test_a_request_without_a_model_goes_to_the_cheapest_for_its_speed(make_daemo
     assert shown["speeds"] == {"h100": {"training": 12.5}, "t4": {"training": 1.0, "inference": 1.0}}
     assert shown["prices"] == config["prices"]
     out = run(daemon, "submit", "--gpus", "1", "--", "sleep", "60")
-    assert "t4: the cheapest for its speed (published speeds)" in out
+    assert "t4: lowest price per unit of speed (published speeds)" in out
     small = daemon.api.submit(command=["sleep", "60"], gpus=1, cpus=0)
     large = daemon.api.submit(command=["sleep", "60"], gpus=1, cpus=0, work="training")
     for job, model in ((small, "t4"), (large, "h100")):
         daemon.api.wait_state(job, "running")
         choice = daemon.api.job(job)["model_choice"]
         assert (choice["model"], choice["rule"], choice["runs"]) == (model, "cheapest", 0)
-    assert "h100: the cheapest for its speed" in run(daemon, "show", str(large))
-    assert "h100: the cheapest for its speed" in run(daemon, "why", str(large))
+    assert "h100: lowest price per unit of speed" in run(daemon, "show", str(large))
+    assert "h100: lowest price per unit of speed" in run(daemon, "why", str(large))
     daemon.kill()
     daemon.start()
     assert daemon.api.get("/v1/config")["speeds"] == shown["speeds"]
@@ -294,7 +294,7 @@ def test_choose_compares_the_models_best_first(make_daemon, tmp_path):
     out = run(daemon, "choose", "--gpus", "1")
     lines = out.splitlines()
     assert lines[0].split()[:4] == ["MODEL", "RUN", "WAIT", "COST"] and lines[1].startswith("t4")
-    assert "15 GiB, fits" in lines[1] and "published" in lines[1] and "in order of cost per speed" in lines[3]
+    assert "15 GiB, fits" in lines[1] and "published" in lines[1] and "in order of price per unit of speed" in lines[3]
     held = daemon.api.submit(command=["sleep", "60"], gpus="h100:1", cpus=0, max_duration="10m")
     daemon.api.wait_state(held, "running")
     busy = json.loads(run(daemon, "choose", "-f", str(path), "--json"))["models"]

@@ -26,7 +26,7 @@ def test_a_whole_machine_is_kept_for_its_queue_and_others_are_told(api):
     api.wait_state(lent, "running")
     why = api.get("/v1/jobs/%d/why" % firm)
     assert why["kind"] == "shape"
-    assert why["text"].startswith("would break a whole h100 machine that is kept for queue research")
+    assert why["text"].startswith("would split a whole h100 node that is guaranteed to queue research")
     owner = api.submit(run="sleep 600", gpus=8, cpus=0, queue="research")
     api.wait_state(owner, "running")
     assert api.job(lent)["state"] == "queued"

@@ -92,7 +92,7 @@ def test_an_interruption_stops_and_requeues_with_work_saved(daemon, api, program
     wait_output(api, saving, "saved")
     job = api.job(saving)
     assert job["preemptions"] == 1 and job["retries"] == 0
-    assert job["preempted_for"] == {"job": None, "rule": "machine", "text": "its machine is taken away"}
+    assert job["preempted_for"] == {"job": None, "rule": "machine", "text": "its node is taken away"}
     assert job["lost_seconds"] == 0 and job["attained_seconds"] > 0
     assert api.job(staying)["state"] == "running"  # until its machine goes
     late = api.submit(run="true", gpus=1, cpus=0)
@@ -167,7 +167,7 @@ def test_scale_says_which_machines_are_wanted(daemon, api):
     table = scale().stdout
     assert "h100x8" in table and "on demand" in table and "20.00" in table
     why = api.why(waiting)
-    assert any("with one more h100x8 (20.00 an hour) it would start" in line for line in why["lines"])
+    assert any("with one more h100x8 (20.00 per hour) it would start" in line for line in why["lines"])
     api.post("/v1/jobs/%d/cancel" % running)
     api.wait_end(waiting)
     assert api.get("/v1/scale")["wanted"] == []

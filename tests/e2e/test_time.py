@@ -145,7 +145,7 @@ def test_a_job_waits_for_the_cheap_tariff_and_costs_less(clocked):
     dear = submit(api, 2, max_duration="10s")
     why = api.why(cheap)
     assert why["kind"] == "tariff" and why["tariff"]["now"] == 1, why
-    assert why["text"].startswith("cheaper hours wanted, the tariff is 1 now, to start in "), why["text"]
+    assert why["text"].startswith("waits for cheaper hours: the tariff is 1 now; starts in "), why["text"]
     dear, cheap = api.wait_end(dear), api.wait_end(cheap)
     # 0.1 a second, 0.05 when it is cheap.
     assert dear["cost"] >= 0.2 and 0.1 <= cheap["cost"] < 0.2, (dear["cost"], cheap["cost"])

@@ -116,7 +116,7 @@ def test_why_has_the_start_and_the_job_whose_reservation_is_in_the_way(api, daem
     why = api.why(wide)
     assert why["promised"] and 0 < why["start"]["in_seconds"] < 61
     assert clock(why["start"]["high"]) <= time.time() + 61
-    assert clock(why["start"]["guaranteed"]) <= time.time() + 61 and "promised in at most" in when(api, wide)["text"]
+    assert clock(why["start"]["guaranteed"]) <= time.time() + 61 and "promised within" in when(api, wide)["text"]
     lines = "\n".join(why["lines"])
     assert "starts    in about" in lines and "first in line" in lines
     assert "8 of 10 times" in tarn(daemon, "why", str(late))
@@ -246,8 +246,8 @@ def test_a_job_that_is_stopped_for_others_says_so_and_goes_on_later(api, daemon)
     api.wait_state(urgent, "running")
     job = api.wait_state(first, "queued")
     assert job["preemptions"] == 1 and job["attained_seconds"] >= 1.4 and job["preemptible"]
-    assert "stopped for others once after" in tarn(daemon, "ls")
-    assert "stopped 1 time, after" in tarn(daemon, "show", str(first))
+    assert "preempted once after" in tarn(daemon, "ls")
+    assert "preempted 1 time," in tarn(daemon, "show", str(first))
     assert when(api, first)["start"]["in_seconds"] < 11
     api.wait_end(urgent)
     job = api.wait_state(first, "running")

@@ -380,9 +380,9 @@ static void after_a_restart_of_the_machine_all_is_lost_but_ends(void **state)
         harness_open(harness);
         for (uint64_t job = 1; job <= 3; job++)
             assert_true(harness_recover(harness, harness_id(job), job < 3));
-        assert_string_equal(harness_end(harness, 1)->reason, "the machine restarted");
+        assert_string_equal(harness_end(harness, 1)->reason, "the node restarted");
         assert_int_equal(harness_end(harness, 2)->kind, ENGINE_ENDED);
-        assert_string_equal(harness_end(harness, 3)->reason, "the machine restarted");
+        assert_string_equal(harness_end(harness, 3)->reason, "the node restarted");
         assert_int_equal(harness_end(harness, 3)->kind, ENGINE_LOST);
     }
 }

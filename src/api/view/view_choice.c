@@ -9,11 +9,11 @@ static const char *words_of(uint8_t rule)
 {
     switch ((enum model_rule)rule) {
     case MODEL_RULE_CHEAPEST:
-        return "the cheapest for its speed";
+        return "lowest price per unit of speed";
     case MODEL_RULE_NEXT:
-        return "the cheapest for its speed of those that were free";
+        return "lowest price per unit of speed of the models that were free";
     case MODEL_RULE_FASTEST:
-        return "the fastest that was free";
+        return "fastest model that was free";
     case MODEL_RULE_DEADLINE:
         return "fast enough for its deadline or time limit";
     default:

@@ -89,8 +89,8 @@ json_t *view_moved(const struct api *api, const struct job *job)
                      "times", (int)run->moves, "text", text_string(&text));
 }
 
-/* "left gpu a:3, which is sick (XID 79: fell off the bus; reboot needed); that attempt is not
- * charged"; null: never. */
+/* "left gpu a:3, which is faulty (XID 79: fell off the bus; reboot needed); that attempt does not
+ * count as a retry"; null: it never did. */
 json_t *view_rescued(const struct api *api, const struct job *job)
 {
     static const char *const harms[HARMS] = { "none", "leave", "die" };
@@ -100,7 +100,7 @@ json_t *view_rescued(const struct api *api, const struct job *job)
         return json_null();
     bool is_leaving = job->state == JOB_STOPPING && run->stop_cause == STOP_RESCUE;
     AUTO_FREE char *text =
-        mem_printf("%s gpu %s, which is faulty (%s); that attempt is not charged",
+        mem_printf("%s gpu %s, which is faulty (%s); that attempt does not count as a retry",
                    is_leaving ? "leaves" : "left", run->rescued_from,
                    run->rescued_reason ? run->rescued_reason : "");
     return json_pack("{s:s, s:s?, s:s, s:o, s:i, s:s}", "from", run->rescued_from, "reason",
@@ -124,17 +124,17 @@ static void say_moves(const struct api *api, const struct moves_ask *ask, struct
         text_printf(text, "%" PRIu32 " job%s %s being moved to make room for it", ask->jobs,
                     plural(ask->jobs), ask->jobs == 1 ? "is" : "are");
     else if (ask->answer == MOVES_LATER)
-        text_printf(text, "jobs that could be moved for it may not be yet, the first in %s",
-                    buffer);
+        text_printf(text, "no job can be moved for it yet; the first can in %s", buffer);
     else if (ask->at == 0)
-        text_printf(text,
-                    "moving others would make room for it, but lose %.3g GPU-hours, more than the "
-                    "budget of an hour",
-                    hours_of(ask->loss));
+        text_printf(
+            text,
+            "moving other jobs would make room for it, but lose %.3g GPU-hours, more than the "
+            "hourly budget for moves",
+            hours_of(ask->loss));
     else
         text_printf(text,
-                    "moving others would make room for it, but lose %.3g GPU-hours, and %.3g are "
-                    "left of the budget for the next %s",
+                    "moving other jobs would make room for it, but lose %.3g GPU-hours; %.3g are "
+                    "left of the budget for moves, for the next %s",
                     hours_of(ask->loss), hours_of(ask->left), buffer);
 }
 

@@ -114,7 +114,7 @@ void say_start(const struct api *api, const struct start_estimate *start, struct
     }
     say_range(api, start->low, start->median, start->high, text);
     if (start->guaranteed != 0 && start->guaranteed != USEC_NEVER) {
-        text_add(text, "; promised in at most ");
+        text_add(text, "; promised within ");
         say_wait(text, from_now(api, start->guaranteed));
     }
     if (start->is_open) {
@@ -189,7 +189,7 @@ static void say_advice(const struct api *api, const struct advice *advice, struc
     say_wait(text, from_now(api, advice->start));
 }
 
-/* "with one more h100x8 (20.00 an hour)" */
+/* "with one more h100x8 (20.00 per hour)" */
 static void add_wish(const struct api *api, const struct job *job, json_t *list)
 {
     const struct state *state = api_state(api);
@@ -208,7 +208,7 @@ static void add_wish(const struct api *api, const struct job *job, json_t *list)
             text_add(&text, "one");
         else
             text_printf(&text, "%" PRIu32, wish->count);
-        text_printf(&text, " more %s%s (%.2f an hour)", wish->is_spot ? "spot " : "", type->name,
+        text_printf(&text, " more %s%s (%.2f per hour)", wish->is_spot ? "spot " : "", type->name,
                     (double)wish->price_micro / 1e6);
         text_printf(&words, "with %s it would start", text.bytes);
         json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:o, s:s}", "kind", "node_type",

@@ -26,7 +26,7 @@ static void say_target(const struct state *state, uint64_t id, struct text *text
 
 static void say_needs(const struct state *state, const struct why *why, struct text *text)
 {
-    static const char *const ends[] = { "to end well", "to end", "to fail", "to start" };
+    static const char *const ends[] = { "to succeed", "to end", "to fail", "to start" };
 
     text_add(text, "waits for ");
     say_target(state, why->job, text);
@@ -69,8 +69,9 @@ static void say_user_limit(const struct state *state, const struct job *job, con
         text_printf(text, "user %s", state_user(state, job->user));
     text_add(text, " holds ");
     say_amount(state, text, why->resource, why->most - why->free);
-    text_printf(text, " in queue %s, at most ", state->queues.items[why->queue].name);
+    text_add(text, " of at most ");
     say_amount(state, text, why->resource, why->most);
+    text_printf(text, " in queue %s", state->queues.items[why->queue].name);
 }
 
 static void say_lent(const struct state *state, const struct why *why, struct text *text)
@@ -84,12 +85,12 @@ static void say_lent(const struct state *state, const struct why *why, struct te
     text_add(text, " of its guarantee");
 }
 
-/* "would break a whole h100 machine that is kept for queue research" */
+/* "would split a whole h100 node that is guaranteed to queue research" */
 static void say_shape(const struct state *state, const struct why *why, struct text *text)
 {
-    static const char *const words[CELL_LEVELS] = { "pair", "NVLink island", "machine", "rack" };
+    static const char *const words[CELL_LEVELS] = { "pair", "NVLink island", "node", "rack" };
 
-    text_printf(text, "would break a whole %s %s that is kept for queue %s",
+    text_printf(text, "would split a whole %s %s that is guaranteed to queue %s",
                 why->resource > 0 ? state->resources.items[why->resource].name : "gpu",
                 words[why->level], state->queues.items[why->queue].name);
 }
@@ -100,7 +101,7 @@ static void say_pool(const struct state *state, const struct why *why, struct te
     char most[UNITS_TEXT_SIZE];
 
     if (why->kind == WHY_POOL_MAX)
-        text_printf(text, "pool %s is at its max of %s gpus", pool->name,
+        text_printf(text, "pool %s is at its maximum of %s gpus", pool->name,
                     units_format_milli(most, why->most));
     else
         text_printf(text, "the free gpus are kept for pool %s", pool->name);
@@ -109,12 +110,11 @@ static void say_pool(const struct state *state, const struct why *why, struct te
 static void say_spot(const struct why *why, struct text *text)
 {
     if (why->wanted == SPOT_ONLY)
-        text_add(text, "only on-demand machines are left for it: spot: only");
+        text_add(text, "only on-demand nodes have room, and its spot rule is only");
     else
-        text_add(
-            text,
-            "only spot machines are left for it, and it does not take them; with --preemptible "
-            "or --spot allow it would start");
+        text_add(text,
+                 "only spot nodes have room, and its spot rule excludes them; with --preemptible "
+                 "or --spot allow it would start");
 }
 
 /* "; node a is taken away in 2m": capacity that is about to be lost. */
@@ -218,13 +218,13 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
         break;
     case WHY_APART:
         text_printf(text,
-                    "there is room only on nodes of job %" PRIu64 " and others like it, from "
-                    "which it keeps apart",
+                    "there is room only on nodes of job %" PRIu64 " and others like it, which "
+                    "its anti-affinity excludes",
                     why->job);
         break;
     case WHY_ARRAY:
-        text_printf(text, "%" PRId64 " tasks of array %" PRIu64 " run, no more at a time",
-                    why->most, why->job);
+        text_printf(text, "array %" PRIu64 " runs %" PRId64 " task%s, its maximum", why->job,
+                    why->most, plural(why->most));
         break;
     case WHY_RESERVED:
         text_printf(text, "would delay job %" PRIu64 ", which is first in line", why->job);
@@ -257,7 +257,8 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
         break;
     }
     if (ahead > 0)
-        text_printf(text, "; %" PRIu32 " like it %s first", ahead, ahead == 1 ? "is" : "are");
+        text_printf(text, "; %" PRIu32 " job%s like it %s in front of it", ahead, plural(ahead),
+                    ahead == 1 ? "is" : "are");
     if (why->kind == WHY_UNUSABLE || (why->kind >= WHY_GPUS && why->kind <= WHY_MEMORY)) {
         say_going(api, text);
         say_drained(state, text);

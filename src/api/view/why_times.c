@@ -62,7 +62,7 @@ static void say_reservation(const struct api *api, const struct why *why, struct
     text_add(text, is_open ? " ends " : " begins ");
     say_in(api, edge, text);
     if (!is_open)
-        text_add(text, ", and it might run longer");
+        text_add(text, ", and the job might still be running");
 }
 
 static void say_window(const struct api *api, const struct why *why, struct text *text)
@@ -80,7 +80,7 @@ static void say_window(const struct api *api, const struct why *why, struct text
     }
     text_printf(text, " when %s %s ", window->name, is_open ? "ends" : "begins");
     say_in(api, why->at, text);
-    text_add(text, ", and it might run longer");
+    text_add(text, ", and the job might still be running");
 }
 
 static void say_tariff(const struct api *api, const struct why *why, struct text *text)
@@ -88,12 +88,12 @@ static void say_tariff(const struct api *api, const struct why *why, struct text
     char now[UNITS_TEXT_SIZE], wanted[UNITS_TEXT_SIZE];
 
     if (why->wanted == TARIFF_CHEAP)
-        text_printf(text, "cheaper hours wanted, the tariff is %s now",
+        text_printf(text, "waits for cheaper hours: the tariff is %s now",
                     units_format_milli(now, why->free));
     else
-        text_printf(text, "a tariff of at most %s wanted, it is %s now",
+        text_printf(text, "waits for a tariff of at most %s: it is %s now",
                     units_format_milli(wanted, why->wanted), units_format_milli(now, why->free));
-    text_add(text, ", to start ");
+    text_add(text, "; starts ");
     say_in(api, why->at, text);
     text_add(text, " at the latest");
 }
@@ -111,13 +111,13 @@ static void say_spent(const struct why *why, int64_t amount, struct text *text)
 
 static void say_budget(const struct api *api, const struct why *why, struct text *text)
 {
-    text_printf(text, "the budget of queue %s: ", api_state(api)->queues.items[why->queue].name);
+    text_printf(text, "budget of queue %s: ", api_state(api)->queues.items[why->queue].name);
     say_spent(why, why->spent, text);
     text_add(text, " of ");
     say_spent(why, why->most, text);
     text_add(text, " spent, ");
     say_spent(why, why->committed, text);
-    text_add(text, " more by what runs, it would cost ");
+    text_add(text, " more for running jobs; this job would cost ");
     say_spent(why, why->wanted, text);
     if (why->at == USEC_NEVER)
         return;

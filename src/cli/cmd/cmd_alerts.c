@@ -155,7 +155,7 @@ static int unsilence(const struct options *options, const char *name)
     if (options->is_json)
         reply_print(reply);
     else
-        talk("%lld silence%s at an end", count, count == 1 ? " is" : "s are");
+        talk("%lld silence%s ended", count, count == 1 ? "" : "s");
     return 0;
 }
 

@@ -124,6 +124,6 @@ int run_interrupt(const struct options *options)
         printf("node %s is taken away at %s · no new jobs start there\n", node,
                clock_format(clock, field_time(reply, "going_at")));
     else
-        printf("node %s is no longer taken away\n", node);
+        printf("node %s: the announcement is withdrawn\n", node);
     return 0;
 }

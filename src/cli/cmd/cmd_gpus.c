@@ -259,7 +259,7 @@ static int record(struct session *session, const char *path, const json_t *gpus,
     AUTO_FREE char *bytes = json_dumps(document, JSON_INDENT(1));
     code = file_replace(path, bytes, strlen(bytes), err);
     if (code == 0)
-        talk("saved · tarn up --devices recorded:%s simulates the same machine", path);
+        talk("saved · tarn up --devices recorded:%s simulates the same devices", path);
     return code;
 }
 

@@ -24,7 +24,8 @@ const struct option_entry options_ls[] = {
     [COUNT] = { "count", 'n', "N", "at most N jobs, default 1000" },
     [AFTER] = { "after", 0, "ID", "only jobs after this one" },
     [TASKS] = { "tasks", 0, NULL, "a row for each task of an array" },
-    [SINCE] = { "since", 0, "DURATION", "jobs of the last 2h or 7d, including ended jobs" },
+    [SINCE] = { "since", 0, "DURATION",
+                "jobs that existed in the last 2h or 7d, including ended ones" },
     [UNTIL] = { "until", 0, "DURATION", "exclude jobs submitted in the last 1h" },
     { 0 },
 };

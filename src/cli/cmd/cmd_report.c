@@ -280,14 +280,14 @@ static void cell_error(struct table *table, const json_t *row, const char *key)
         table_add_text(table, units_format_duration(words, (usec_t)(field_real(row, key) * 1e6)));
 }
 
-/* The lists one below the other, each name with what it is of. */
+/* The lists one below the other, each name with its kind. */
 static json_t *estimate_lines(const json_t *report)
 {
     static const struct {
         const char *key, *words;
     } lists[] = { { "queues", "queue " },
                   { "kinds", "wait for " },
-                  { "horizons", "" },
+                  { "horizons", "expected wait " },
                   { "history", "history: " } };
     json_t *lines = json_array(), *row;
     size_t k;
@@ -325,9 +325,9 @@ static void print_estimates(const json_t *report)
     AUTO(json) json_t *lines = estimate_lines(report);
 
     list_print(columns, COUNT_OF(columns), lines);
-    talk("WITHIN: of the ranges of 80 %% · ERROR: median distance from the expected time · "
-         "EXACT: a time without a range");
-    talk("SURE: guaranteed · %" PRId64 " still wait, %" PRId64 " ended without a start",
+    talk("WITHIN: starts within the 80 %% range · ERROR: median distance from the expected time · "
+         "EXACT: estimates without a range");
+    talk("SURE: guaranteed starts · %" PRId64 " jobs still wait, %" PRId64 " ended without a start",
          field_number(total, "open"), field_number(total, "dropped"));
 }
 

@@ -162,6 +162,22 @@ static void add_launch(struct text *text, const json_t *job)
     add_line(text, "error", field_text(launch, "error"));
 }
 
+static const char *need_words(const char *when)
+{
+    static const struct {
+        const char *when, *words;
+    } needs[] = { { "ok", "has to succeed" },
+                  { "ended", "has to end" },
+                  { "failed", "has to fail" },
+                  { "started", "has to start" } };
+
+    for (size_t i = 0; i < COUNT_OF(needs); i++) {
+        if (strcmp(needs[i].when, when) == 0)
+            return needs[i].words;
+    }
+    return when;
+}
+
 static void add_needs(struct text *text, const json_t *job)
 {
     const json_t *need;
@@ -169,8 +185,8 @@ static void add_needs(struct text *text, const json_t *job)
     size_t i;
 
     json_array_foreach(json_object_get(job, "needs"), i, need)
-        text_printf(&line, "%s%" PRId64 " (%s)", i > 0 ? ", " : "", field_number(need, "on"),
-                    field_text(need, "when"));
+        text_printf(&line, "%sjob %" PRId64 " %s", i > 0 ? ", " : "", field_number(need, "on"),
+                    need_words(field_text(need, "when")));
     add_line(text, "needs", text_string(&line));
 }
 
@@ -282,7 +298,7 @@ static void add_move(struct text *text, const json_t *job, const char *key)
     add_line(text, key, line.bytes);
 }
 
-/* "yes · a restart costs 30s · stopped 2 times, after 4m12s of work" */
+/* "yes · a restart costs 30s · preempted 2 times, 4m12s of run time kept" */
 static void add_preemptible(struct text *text, const json_t *job)
 {
     AUTO_RELEASE(text) struct text line = { 0 };
@@ -293,12 +309,12 @@ static void add_preemptible(struct text *text, const json_t *job)
     if (field_seconds(job, "restart_cost") > 0)
         text_printf(&line, " · a restart costs %s", field_duration(job, "restart_cost", buffer));
     if (count > 0)
-        text_printf(&line, " · stopped %" PRId64 " time%s, after %s of work", count,
+        text_printf(&line, " · preempted %" PRId64 " time%s, %s of run time kept", count,
                     count == 1 ? "" : "s", field_duration(job, "attained_seconds", buffer));
     add_line(text, "preemptible", line.bytes);
 }
 
-/* "every 42m, which pays · takes 30s · 3.4 % expected waste · last saved 14:20:05" */
+/* "every 42m, chosen by tarn · takes 30s · costs about 3.4 % of run time · last 14:20:05" */
 static void add_checkpoint(struct text *text, const json_t *job)
 {
     const json_t *checkpoint = json_object_get(job, "checkpoint");
@@ -310,16 +326,16 @@ static void add_checkpoint(struct text *text, const json_t *job)
         return;
     if (!field_is_null(checkpoint, "every"))
         text_printf(&line, "every %s%s", field_duration(checkpoint, "every", buffer),
-                    is_auto ? ", which pays" : "");
+                    is_auto ? ", chosen by tarn" : "");
     else
-        text_add(&line, is_auto ? "as often as it pays" : "when it is stopped");
+        text_add(&line, is_auto ? "interval chosen by tarn at the start" : "when tarn stops it");
     if (field_seconds(checkpoint, "takes") > 0)
         text_printf(&line, " · takes %s", field_duration(checkpoint, "takes", buffer));
     if (!field_is_null(checkpoint, "expected_waste"))
-        text_printf(&line, " · %.1f %% expected waste",
+        text_printf(&line, " · costs about %.1f %% of run time",
                     100 * json_number_value(json_object_get(checkpoint, "expected_waste")));
     if (field_time(checkpoint, "last") > 0)
-        text_printf(&line, " · last saved %s", clock_format(clock, field_time(checkpoint, "last")));
+        text_printf(&line, " · last %s", clock_format(clock, field_time(checkpoint, "last")));
     add_line(text, "checkpoint", line.bytes);
 }
 
@@ -393,7 +409,7 @@ static void print_group(const json_t *group)
                 field_text(group, "user"), field_number(group, "ended_count"),
                 field_number(group, "job_count"));
     if (field_number(group, "bad_count") > 0)
-        text_printf(&head, ", %" PRId64 " badly", field_number(group, "bad_count"));
+        text_printf(&head, ", %" PRId64 " of them not ok", field_number(group, "bad_count"));
     text_printf(&head, "%s%s\n", field_text(group, "result")[0] ? " · " : "",
                 field_text(group, "result"));
     screen_prose(stdout, head.bytes);

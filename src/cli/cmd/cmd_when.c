@@ -138,9 +138,9 @@ static void add_headline(const json_t *why, struct text *text)
         { "pool_max", "waits for room in its pool" },
         { "pool_min", "waits: the free resources are kept for another pool" },
         { "array", "waits for other tasks of its array" },
-        { "reserved", "waits behind a reservation" },
-        { "turn", "waits for its turn in its queue" },
-        { "behind", "waits for its turn" },
+        { "reserved", "waits: it would delay a job in front of it" },
+        { "turn", "waits: the rest of its queue's limit is kept for a job in front of it" },
+        { "behind", "waits behind another job" },
     };
     const char *kind = field_text(why, "kind"), *state = field_text(why, "state");
 
@@ -194,7 +194,7 @@ static int tell_end(const struct each *each)
     job_end_add(job, &text);
     text_printf(&text, "\n  ended     %s", clock_format(clock, field_time(job, "ended")));
     if (field_number(job, "attempt") > 1)
-        text_printf(&text, " in its attempt %" PRId64, field_number(job, "attempt"));
+        text_printf(&text, " in attempt %" PRId64, field_number(job, "attempt"));
     if (!field_is_null(job, "cancelled_by"))
         text_printf(&text, "\n  cancelled by %s", field_text(job, "cancelled_by"));
     if (strcmp(field_text(job, "result"), "ok") != 0)

@@ -392,7 +392,7 @@ static void tell_failures(struct session *session, const struct stages *stages)
         last_lines_tell(session, job, LINES_OF_FAILURE, false);
     }
     if (bad > told)
-        talk("%zu more did not end well; tarn show %" PRIu64 " lists them", bad - told, stages->id);
+        talk("%zu more did not succeed; tarn show %" PRIu64 " lists them", bad - told, stages->id);
 }
 
 static void tell_end(const struct live *live)

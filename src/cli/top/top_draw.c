@@ -188,7 +188,7 @@ static void draw_help(struct frame *frame, size_t lines)
         "  up down j k   select a GPU or a job; tab: the next list",
         "  left right    on the map: select the next GPU",
         "  enter         show or hide the details of the selected GPU",
-        "  g             GPUs as a list or as a map of machines",
+        "  g             GPUs as a list or as a map of nodes",
         "  s             sort the selected list by its next column",
         "  /             filter by words; esc clears the filter",
         "  K or x        cancel the selected job (your own); asks first",

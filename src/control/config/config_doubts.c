@@ -150,7 +150,7 @@ static void check_node(struct doubts *doubts, const struct node_settings *node)
     for (uint32_t i = 0; i < config->node_type_count; i++)
         has_type |= strcmp(config->node_types[i].name, node->type) == 0;
     if (!has_type)
-        doubt(doubts, "node %s: type: no machine type has the name '%s'", node->name, node->type);
+        doubt(doubts, "node %s: type: no node type has this name: '%s'", node->name, node->type);
 }
 
 /* ---- pools ---- */

@@ -130,7 +130,7 @@ static void lose_members(const struct scenario *scenario, uint32_t node)
                                               .rank = lease_rank(job->run->lease, place),
                                               .kind = ENGINE_LOST,
                                               .exit_code = -1,
-                                              .reason = "its machine was removed" } };
+                                              .reason = "its node was removed" } };
             if (job->run->lease->members[place].node == node)
                 control_emit(scenario->control, event);
         }
@@ -145,8 +145,8 @@ static int put_node(const struct scenario *scenario, const char *name, enum node
     struct event event = { .kind = EVENT_NODE };
 
     if (number < 0)
-        return error_set(err, REFUSED_NOT_FOUND,
-                         "node %.80s: no such machine; tarn nodes lists them", name);
+        return error_set(err, REFUSED_NOT_FOUND, "node %.80s: no such node; tarn nodes lists them",
+                         name);
     state_describe_node(&state->nodes.items[number], &event.node);
     event.node.state = (uint8_t)to;
     event.node.reason = "what if";

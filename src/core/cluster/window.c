@@ -34,7 +34,8 @@ int window_set(struct window *window, const struct span *spans, size_t count, st
             return error_set(err, -EINVAL, "window %s: span %zu ends before it begins",
                              window->name, i + 1);
         if (i > 0 && spans[i].from <= spans[i - 1].until)
-            return error_set(err, -EINVAL, "window %s: span %zu is not behind the one before it",
+            return error_set(err, -EINVAL,
+                             "window %s: span %zu does not begin after the previous span",
                              window->name, i + 1);
     }
     window->spans.count = 0;

@@ -140,14 +140,14 @@ static const struct {
 } rules[] = {
     [STOP_IN_QUEUE] = { "in_queue", "comes before it in its queue" },
     [STOP_FOR_GUARANTEE] = { "guarantee", "is within its guarantee" },
-    [STOP_FOR_LESS] = { "less", "does not borrow more, even now" },
+    [STOP_FOR_LESS] = { "less", "borrows no more than this queue, even with it" },
     [STOP_FOR_FAIR] = { "fair", "borrows less than this queue did" },
-    [STOP_FOR_EARLIER] = { "earlier", "comes before what it had beyond its least" },
-    [STOP_FOR_RESERVATION] = { "reservation", "its place is reserved" },
-    [STOP_FOR_WINDOW] = { "window", "its queue may hold less now" },
-    [STOP_FOR_BUDGET] = { "budget", "the budget is used up" },
-    [STOP_FOR_MACHINE] = { "machine", "its machine is taken away" },
-    [STOP_TO_MOVE] = { "defrag", "finds room when others move" },
+    [STOP_FOR_EARLIER] = { "earlier", "comes before its members beyond the minimum" },
+    [STOP_FOR_RESERVATION] = { "reservation", "its GPUs or its node are reserved" },
+    [STOP_FOR_WINDOW] = { "window", "a time window lowers the limit of its queue" },
+    [STOP_FOR_BUDGET] = { "budget", "the budget of its queue is used up" },
+    [STOP_FOR_MACHINE] = { "machine", "its node is taken away" },
+    [STOP_TO_MOVE] = { "defrag", "gets room because other jobs move" },
 };
 
 bool stop_rule_is_of_time(uint8_t rule)

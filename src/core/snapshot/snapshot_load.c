@@ -65,7 +65,7 @@ static int load_node(struct state *state, const struct node *saved, struct error
 {
     if (!is_amount(saved->cpu_milli) || !is_amount(saved->memory_mib) ||
         saved->reported.price_micro < 0 || saved->going_at < 0)
-        return error_set(err, -EBADMSG, "snapshot: machine %s is invalid", saved->name);
+        return error_set(err, -EBADMSG, "snapshot: node %s is invalid", saved->name);
 
     struct node node = *saved;
 
@@ -82,7 +82,7 @@ static int load_device(struct state *state, const struct device *saved, struct e
     struct device device = *saved;
 
     if (saved->node >= state->nodes.count || !is_amount(saved->memory_mib))
-        return error_set(err, -EBADMSG, "snapshot: device %s: no such machine", saved->uuid);
+        return error_set(err, -EBADMSG, "snapshot: device %s: no such node", saved->uuid);
     record_own(snapshot_type(DEVICE), &device);
     string_put(&device.sick, string_clean_or_null(saved->sick));
     string_put(&device.drained, string_clean_or_null(saved->drained));
@@ -239,7 +239,7 @@ static int load_job(struct state *state, const struct saved_job *saved, struct e
         return error_set(err, -EBADMSG, "snapshot: job %" PRIu64 " is invalid", saved->job.id);
     for (uint32_t i = 0; i < saved->lease.members_count; i++) {
         if (saved->lease.members[i].node >= state->nodes.count)
-            return error_set(err, -EBADMSG, "snapshot: job %" PRIu64 ": no such machine",
+            return error_set(err, -EBADMSG, "snapshot: job %" PRIu64 ": no such node",
                              saved->job.id);
     }
     for (uint32_t i = 0; i < saved->lease.slices_count; i++) {
@@ -388,7 +388,7 @@ static int load_mtbf(struct state *state, const struct mtbf *saved, struct error
     if (saved->at < 0 || saved->at > state->now || saved->time[MTBF_OWN] < 0 ||
         saved->time[MTBF_OWN] > USEC_NEVER / 4 || saved->time[MTBF_SPOT] < 0 ||
         saved->time[MTBF_SPOT] > USEC_NEVER / 4)
-        return error_set(err, -EBADMSG, "snapshot: the lifetimes of machines are invalid");
+        return error_set(err, -EBADMSG, "snapshot: the lifetimes of nodes are invalid");
     state->mtbf = *saved; /* how many are up is counted at the end */
     return 0;
 }

@@ -20,7 +20,7 @@ int fold_grant(struct state *state, struct job *job, const struct event_grant *e
         return error_set(err, -EBADMSG, "grant: job %" PRIu64 ": a lease that is invalid", job->id);
     for (uint32_t i = 0; i < event->lease.members_count; i++) {
         if (event->lease.members[i].node >= state->nodes.count)
-            return error_set(err, -EBADMSG, "grant: job %" PRIu64 ": no such machine", job->id);
+            return error_set(err, -EBADMSG, "grant: job %" PRIu64 ": no such node", job->id);
     }
     for (uint32_t i = 0; i < event->lease.slices_count; i++) {
         if (event->lease.slices[i].device >= state->devices.count ||

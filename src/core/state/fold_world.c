@@ -60,7 +60,7 @@ static int fold_device(struct state *state, const struct event_device *event, st
 {
     int64_t node = state_find_node(state, event->node ? event->node : "");
     if (node < 0)
-        return error_set(err, -EBADMSG, "device %s: no machine '%s'", event->uuid, event->node);
+        return error_set(err, -EBADMSG, "device %s: no node '%s'", event->uuid, event->node);
 
     int64_t found = state_find_device(state, event->uuid);
     if (found < 0) {

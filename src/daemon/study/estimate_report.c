@@ -58,10 +58,10 @@ static const char *horizon_of(usec_t wait)
         usec_t most;
         const char *name;
     } horizons[] = {
-        { USEC_PER_MIN, "up to 1m" },       { 10 * USEC_PER_MIN, "1m to 10m" },
-        { USEC_PER_HOUR, "10m to 1h" },     { 6 * USEC_PER_HOUR, "1h to 6h" },
-        { USEC_PER_DAY, "6h to 1d" },       { USEC_NEVER - 1, "more than 1d" },
-        { USEC_NEVER, "no time was said" },
+        { USEC_PER_MIN, "up to 1m" },   { 10 * USEC_PER_MIN, "1m to 10m" },
+        { USEC_PER_HOUR, "10m to 1h" }, { 6 * USEC_PER_HOUR, "1h to 6h" },
+        { USEC_PER_DAY, "6h to 1d" },   { USEC_NEVER - 1, "more than 1d" },
+        { USEC_NEVER, "not known" },
     };
     size_t i = 0;
 

@@ -325,7 +325,7 @@ static void recover_rebooted(struct local *local, struct member *member)
     static const char record[] = "member boot=none isolation=0000 .\n";
 
     file_replace(member_path(&local->members, member->id, path), record, sizeof(record) - 1, NULL);
-    member_lose(&local->members, member, "the machine restarted");
+    member_lose(&local->members, member, "the node restarted");
 }
 
 static bool recover_member(struct local *local, struct member_id id, bool was_started)

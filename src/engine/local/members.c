@@ -249,7 +249,7 @@ static bool member_clear(struct members *members, struct member *member,
     char marker[MARKER_SIZE];
 
     if (!status->same_boot) {
-        member_lose(members, member, "the machine restarted");
+        member_lose(members, member, "the node restarted");
         return true;
     }
     if (!leftover_kill(status, member_marker(members, member->id, marker), was_watched))
