@@ -52,7 +52,7 @@ static void start_rm(uv_loop_t *loop, struct paths_list *list)
     options.args = list->items.items;
     int code = uv_spawn(loop, process, &options);
     if (code < 0) {
-        log_line(LOG_WARNING, "rm can't be started reason='%s'", uv_strerror(code));
+        log_line(LOG_WARNING, "rm cannot be started reason='%s'", uv_strerror(code));
         uv_close((uv_handle_t *)process, on_closed);
     }
 }

@@ -175,7 +175,7 @@ static void look_at_disk(const char *dir)
     int64_t free_mib = (int64_t)(disk.f_bavail * (uint64_t)disk.f_bsize >> 20);
     if (disk.f_type == NFS)
         say(GRADE_BAD, "disk",
-            "%s is on NFS, where the journal's locks can't be relied on; set TARN_STATE", dir);
+            "%s is on NFS, where the journal's locks cannot be relied on; set TARN_STATE", dir);
     say(free_mib < FREE_MIB_MIN ? GRADE_BAD : GRADE_OK, "disk", "%s free in %s",
         units_format_mib(free_text, free_mib), dir);
 }

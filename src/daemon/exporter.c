@@ -85,7 +85,7 @@ static void report(void *user, const struct event *event)
     struct error err;
 
     if (tell_state(user, &told, &err) < 0)
-        log_line(LOG_WARNING, "a device can't be described reason='%s'", err.text);
+        log_line(LOG_WARNING, "a device cannot be described reason='%s'", err.text);
 }
 
 static struct state *state_of(const void *user)

@@ -321,7 +321,7 @@ static void undo(struct hub *hub, struct change *accepted, const struct error *e
                  "the journal cannot be written: requests are refused, jobs continue reason='%s'",
                  err->text);
     if (load(hub, &again) < 0) {
-        log_line(LOG_CRIT, "the journal can't be read either reason='%s'", again.text);
+        log_line(LOG_CRIT, "the journal cannot be read either reason='%s'", again.text);
         abort(); /* a restart reads it again; jobs and acknowledgements are safe on disk */
     }
     hub->trouble = *err;

@@ -42,7 +42,7 @@ static int no_device(uint32_t device, struct error *err)
 
 static int not_able(uint32_t device, struct error *err)
 {
-    return error_set(err, -ENOTSUP, "device %" PRIu32 ": its driver can't do this", device);
+    return error_set(err, -ENOTSUP, "device %" PRIu32 ": its driver cannot do this", device);
 }
 
 /* ---- devices ---- */

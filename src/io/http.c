@@ -471,7 +471,7 @@ int http_create(const struct http_options *options, struct http_server **ret, st
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(64 * 1024), MHD_OPTION_END);
     if (!server->daemon) {
         free(server);
-        return error_set(err, -EIO, "http: the server can't be started");
+        return error_set(err, -EIO, "http: the server cannot be started");
     }
     watch(server, options->loop);
     *ret = server;

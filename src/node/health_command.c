@@ -67,7 +67,7 @@ static void say_end(const struct run *run, char *ret, size_t size)
     if (run->code < 0)
         snprintf(ret, size, "could not be started: %s", uv_strerror(run->code));
     else if (run->is_stuck)
-        snprintf(ret, size, "not done in time, and can't be killed");
+        snprintf(ret, size, "not done in time, and cannot be killed");
     else if (run->is_late)
         snprintf(ret, size, "not done in time");
     else if (run->signal > 0)

@@ -115,7 +115,7 @@ static void on_soon(uv_timer_t *timer)
         code = failed < 0 ? failed : code;
     }
     if (code < 0 && !files->is_told)
-        log_line(LOG_WARNING, "the jobs of GPUs can't be written folder=%s reason='%s'",
+        log_line(LOG_WARNING, "the jobs of GPUs cannot be written folder=%s reason='%s'",
                  files->folder, strerror(-code));
     files->is_told = code < 0;
     if (code < 0)

@@ -101,7 +101,7 @@ static void tell(struct mig_modes *modes, const struct mode_change *change)
     const char *uuid = modes->options.devices->items[change->device].uuid;
 
     if (change->code < 0) {
-        log_line(LOG_WARNING, "the MIG mode can't be changed device=%s on=%d reason='%s'", uuid,
+        log_line(LOG_WARNING, "the MIG mode cannot be changed device=%s on=%d reason='%s'", uuid,
                  change->is_on, change->err.text);
         return;
     }

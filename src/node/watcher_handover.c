@@ -26,7 +26,7 @@ static void on_checked(void *user, uint64_t tag, enum check_end end, const char 
 
     watched->checks--;
     if (end == CHECK_NOT_RUN)
-        log_line(LOG_WARNING, "a health command can't be run device=%s reason='%s'", watched->uuid,
+        log_line(LOG_WARNING, "a health command cannot be run device=%s reason='%s'", watched->uuid,
                  words);
     if (end == CHECK_SICK) {
         snprintf(watched->checked, sizeof(watched->checked), "its health check failed: %s", words);
@@ -229,7 +229,7 @@ void watcher_examine(struct watcher *watcher, struct watched *watched)
     watched->has_left = handover_judge(&watched->handover, &look);
     if (watched->handover.is_mode_kept && !was_kept)
         log_line(LOG_WARNING,
-                 "a compute mode can't be set back device=%s job=%" PRIu64 " mode=%" PRId64
+                 "a compute mode cannot be set back device=%s job=%" PRIu64 " mode=%" PRId64
                  " before=%d",
                  watched->uuid, watched->handover.job,
                  watched->reading.values[READING_COMPUTE_MODE], watched->handover.usual_mode - 1);

@@ -156,7 +156,7 @@ static int get_stored(struct journal *journal, uint64_t id, struct text *ret, st
     else if (step != SQLITE_ROW)
         code = sql_error(journal->db, journal->path, err);
     else if (journal_row_unpack(journal, statement, JOURNAL_BLOB_BYTES_MAX, ret) < 0)
-        code = error_set(err, -EBADMSG, "journal %s: damaged: blob %" PRIu64 " can't be read",
+        code = error_set(err, -EBADMSG, "journal %s: damaged: blob %" PRIu64 " cannot be read",
                          journal->path, id);
     sqlite3_reset(statement);
     return code;

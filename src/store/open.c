@@ -56,12 +56,12 @@ static int lock_take(const char *dir, int *ret_fd, struct error *err)
 
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
-        return error_set(err, -errno, "state %s: can't be used: %s", dir, strerror(errno));
+        return error_set(err, -errno, "state %s: cannot be used: %s", dir, strerror(errno));
     int code = set_lock(fd);
     if (code < 0) {
         long pid = holder_of(fd);
         if (code != -EAGAIN && code != -EACCES)
-            error_set(err, code, "state %s: can't be locked: %s", dir, strerror(-code));
+            error_set(err, code, "state %s: cannot be locked: %s", dir, strerror(-code));
         else if (pid <= 0)
             code = error_set(err, -EBUSY, "state %s: another tarn daemon uses it", dir);
         else
@@ -156,7 +156,7 @@ static int prepare_writer(struct journal *journal, struct error *err)
         return code;
     if (!is_wal)
         return error_set(err, -EOPNOTSUPP,
-                         "journal %s: this file system can't hold a write-ahead log; expected a "
+                         "journal %s: this file system cannot hold a write-ahead log; expected a "
                          "local one",
                          journal->path);
     sqlite3_wal_hook(journal->db, keep_wal_pages, journal); /* instead of automatic checkpoints */

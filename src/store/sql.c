@@ -20,7 +20,8 @@ int sql_error(sqlite3 *db, const char *path, struct error *err)
     case SQLITE_CORRUPT:
         return error_set(err, -EBADMSG, "journal %s: damaged: %s", path, sqlite3_errmsg(db));
     case SQLITE_READONLY:
-        return error_set(err, -EROFS, "journal %s: can't be written: %s", path, sqlite3_errmsg(db));
+        return error_set(err, -EROFS, "journal %s: cannot be written: %s", path,
+                         sqlite3_errmsg(db));
     case SQLITE_BUSY:
         return error_set(err, -EBUSY, "journal %s: locked by another program", path);
     case SQLITE_PERM:

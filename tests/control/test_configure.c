@@ -71,10 +71,10 @@ static void what_can_not_be_put_into_force_is_refused(void **state)
         { "queues: {other: {}}", REFUSED_CONFLICT,
           "queue research: job 1 is in it; cancel or move its jobs first" },
         { "queues: {research: {queues: {below: {}}}}", REFUSED_CONFLICT,
-          "queue below: can't be put below it: queue research: job 1 is in it; cancel or move its "
+          "queue below: cannot be put below it: queue research: job 1 is in it; cancel or move its "
           "jobs first" },
         { "queues: {research: {}, a: {queues: {b: {}}}}", REFUSED_BAD,
-          "queue b: is below root, and can't be moved below a" },
+          "queue b: is below root, and cannot be moved below a" },
         { "queues: {research: {}, b: {}}\npools: {default: {}}", REFUSED_BAD,
           "pool default: it always exists and cannot be changed" },
         { "queues: {research: {}, b: {}}\ntimezone: Nowhere/None", REFUSED_BAD,

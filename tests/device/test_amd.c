@@ -373,7 +373,7 @@ static void without_proc_nobody_is_known(void **state)
     struct error err;
     uint32_t count;
 
-    AUTO_FREE char *expected = mem_printf("processes: %s/proc can't be read", (char *)*state);
+    AUTO_FREE char *expected = mem_printf("processes: %s/proc cannot be read", (char *)*state);
     assert_int_equal(machine.probe->ops->processes(machine.probe, 0, &processes, &count, &err),
                      -ENOTSUP);
     assert_string_equal(err.text, expected);

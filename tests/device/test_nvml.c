@@ -480,7 +480,7 @@ static void a_driver_that_stops_answering_is_told_in_words(void **state)
 
     assert_true(probe->ops->devices(probe, &devices, &count, &err) < 0);
     assert_string_equal(err.text,
-                        "nvidia driver: can't count the GPUs: the driver has no such function");
+                        "nvidia driver: cannot count the GPUs: the driver has no such function");
     assert_null(devices);
     probe->ops->destroy(probe);
 }

@@ -141,7 +141,7 @@ static void what_one_can_not_do_is_said_of_its_devices(void **state)
     assert_null(probe->ops->wait);
     assert_null(probe->ops->sample);
     assert_int_equal(probe->ops->processes(probe, 1, &processes, &count, &err), -ENOTSUP);
-    assert_string_equal(err.text, "device 1: its driver can't do this");
+    assert_string_equal(err.text, "device 1: its driver cannot do this");
     assert_int_equal(probe->ops->mig_mode(probe, 0, true, &err), -ENOTSUP);
     assert_int_equal(probe->ops->compute_mode(probe, 2, PROBE_COMPUTE_EXCLUSIVE, &err), -ENODEV);
     assert_string_equal(err.text, "device 2: no such device");

@@ -215,7 +215,7 @@ def test_a_compute_mode_that_can_not_be_set_back_keeps_nobody_from_the_device(ma
     ended(machine, job)
     ended(machine, machine.api.submit(command=["true"], gpus="2"))
     assert [machine.gpu(i)["sick"] for i in range(2)] == [None, None]
-    assert "a compute mode can't be set back device=GPU-0 job=%d mode=3 before=0" % job in machine.daemon.words()
+    assert "a compute mode cannot be set back device=GPU-0 job=%d mode=3 before=0" % job in machine.daemon.words()
 
 
 def test_a_new_daemon_still_sees_what_a_job_left(machine):
@@ -400,7 +400,7 @@ def test_a_command_that_can_not_be_run_says_nothing_of_the_device(machine, tmp_p
     job = machine.api.submit(command=["true"], gpus="2")
     ended(machine, job)
     assert machine.api.job(job)["result"] == "ok" and machine.api.job(job)["attempt"] == 1
-    wait_until("it is told of both", lambda: machine.daemon.words().count("a health command can't be run device=GPU-") == 4)
+    wait_until("it is told of both", lambda: machine.daemon.words().count("a health command cannot be run device=GPU-") == 4)
     assert "reason='exit 127: " in machine.daemon.words()
     assert [machine.gpu(index)["sick"] for index in range(2)] == [None, None]
     machine.api.put("/v1/config", {"health": {"before": command, "after": command}, "affinity": "any"})  # that is no news

@@ -184,7 +184,7 @@ def test_an_undo_that_does_not_fit_any_more_is_refused_with_the_reason(shell, ap
         shell.run("apply", "-f", name + ".yaml")
     held = submit(api, 600, 1, queue="team")
     said = shell.run("apply", "--undo", 2, status=1)
-    assert "undo of change 2: queue team: is below root, and can't be moved below research" in said
+    assert "undo of change 2: queue team: is below root, and cannot be moved below research" in said
     said = shell.run("apply", "--undo", status=1)
     assert "undo of change 3: queue team: job %d is in it" % held in said
     assert shell.json("config", "log")["last"] == 3

@@ -356,7 +356,7 @@ def test_a_mig_mode_that_the_driver_refuses_is_told(machine):
     machine.tell(gpu(0, mig=0, mig_reset=1), gpu(1))
     machine.daemon.start()
     machine.api.put("/v1/config", {"pools": {"cut": {"devices": [0], "mig": "on"}}})
-    wait_until("it says so", lambda: "the MIG mode can't be changed device=GPU-0 on=1 reason='mig mode: " in machine.daemon.words())
+    wait_until("it says so", lambda: "the MIG mode cannot be changed device=GPU-0 on=1 reason='mig mode: " in machine.daemon.words())
     assert machine.api.get("/v1/gpus")["gpus"][0]["sick"] == "its MIG mode must be turned on first"
 
 

@@ -410,7 +410,7 @@ def test_jobs_keep_apart(daemon):
     assert api.why(waits)["kind"] == "apart" and api.job(waits)["request"]["labels"] == ["web"]
     for words, expected in (({"labels": list("abcde")}, "4 at most"), ({"labels": ["a", "a"]}, "'a' twice"),
                             ({"anti_affinity": "a b"}, "expected names"),
-                            ({"labels": "a", "anti_affinity": "a", "ranks": "1..3"}, "an elastic gang can't keep apart")):
+                            ({"labels": "a", "anti_affinity": "a", "ranks": "1..3"}, "an elastic gang cannot avoid one of its own labels")):
         with pytest.raises(Refused) as refused:
             submit(daemon, "true", gpus="1", **words)
         assert expected in str(refused.value)

@@ -138,7 +138,7 @@ static void who_can_not_be_killed_is_not_waited_for(void **state)
     are_all_immortal = false;
 
     assert_int_equal(answer.end, CHECK_SICK);
-    assert_string_equal(answer.words, "not done in time, and can't be killed: begun");
+    assert_string_equal(answer.words, "not done in time, and cannot be killed: begun");
 }
 
 int main(void)

@@ -198,7 +198,7 @@ static void a_blob_that_is_not_there_or_damaged_says_so(void **state)
 
     journal = journal_of(dir, JOURNAL_READ);
     assert_int_equal(journal_blob_get(journal, 1, &blob, &err), -EBADMSG);
-    assert_words(&err, dir, "journal DIR/journal.db: damaged: blob 1 can't be read");
+    assert_words(&err, dir, "journal DIR/journal.db: damaged: blob 1 cannot be read");
     assert_int_equal(journal_blob_get(journal, 2, &blob, &err), -EBADMSG);
     assert_int_equal(journal_blob_get(journal, 3, &blob, &err), -EBADMSG);
     assert_int_equal(blob.length, 0);
@@ -421,7 +421,7 @@ static void what_is_not_a_journal_is_refused_and_left_alone(void **state)
 
     assert_int_equal(journal_open("/nonexistent/state", JOURNAL_WRITE, &journal, &err), -ENOENT);
     assert_string_equal(err.text,
-                        "state /nonexistent/state: can't be used: No such file or directory");
+                        "state /nonexistent/state: cannot be used: No such file or directory");
     assert_int_equal(journal_open(dir, JOURNAL_READ, &journal, &err), -ENOENT);
     assert_words(&err, dir, "journal DIR/journal.db: there is none");
 

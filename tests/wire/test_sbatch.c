@@ -291,9 +291,9 @@ static void a_bad_command_line_is_refused_in_words(void **state)
                         "than 1" },
         { "--gres shard:1", "gres 'shard:1': 'shard:1': expected gpu, gpu:COUNT, gpu:MODEL:COUNT "
                             "or mps:PERCENT" },
-        { "--gres gpu:2 -n 3", "--gres: 'gpu:2' of a node can't be divided among 3 members; use "
+        { "--gres gpu:2 -n 3", "--gres: 'gpu:2' of a node cannot be divided among 3 members; use "
                                "--gpus for each" },
-        { "--gres mps:50 -n 2", "--gres: 'mps:50' of a node can't be divided among 2 members; use "
+        { "--gres mps:50 -n 2", "--gres: 'mps:50' of a node cannot be divided among 2 members; use "
                                 "--gpus for each" },
         { "-n x", "--ntasks: 'x': expected a whole number" },
         { "-n 0", "--ntasks: 0, expected 1 to 4096" },

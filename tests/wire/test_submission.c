@@ -537,7 +537,7 @@ static const struct {
     { "run: x\nroles:\n  .a: {ranks: 1}\n", "x.yaml:3: role .a: not a valid name of a role; "
                                             "expected 1 to 63 letters, digits and '._-+@'" },
     { "run: x\nroles:\n  actor: {ranks: 2..8}\n",
-      "x.yaml:3: role actor: ranks: '2..8': a gang with roles can't be elastic yet; expected a "
+      "x.yaml:3: role actor: ranks: '2..8': a gang with roles cannot be elastic yet; expected a "
       "number" },
     { "run: x\nroles:\n  actor: {gpus: h100:x}\n",
       "x.yaml:3: role actor: gpus 'h100:x': 'x': not a number of gpus" },

@@ -373,7 +373,7 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
     json_object_set_new(view, "run_seconds", view_seconds(view_ran(api, job)));
     json_object_set_new(view, "exit_code", view_job_end(job, "exit_code"));
     json_object_set_new(view, "signal", view_job_end(job, "signal"));
-    json_object_set_new(view, "reason", text_or_null(job->run->end.reason));
+    json_object_set_new(view, "reason", text_or_null(job_end_reason(job->run)));
     json_object_set_new(view, "failed_rank", view_failed_rank(api, job));
     json_object_set_new(view, "warnings", view_warnings(api, job));
     sched_why(api_brain(api), api->inquiry, job, &why, is_whole ? &ahead : NULL);

@@ -209,7 +209,7 @@ void view_row(const struct api *api, const struct job *first, const struct job *
     add_gpus(&row, api, first);
     add_history(&row, api, first);
     add_end(&row, api, first);
-    add_text(&row, "reason", first->run->end.reason);
+    add_text(&row, "reason", job_end_reason(first->run));
     add_seconds(&row, "wait_seconds", view_waited(api, first));
     add_seconds(&row, "run_seconds", view_ran(api, first));
     add_why(&row, api, first);

@@ -49,12 +49,12 @@ static int check_queues(const struct state *state, const struct config *config, 
         const char *parent =
             known > 0 ? state->queues.items[state->queues.items[known].parent].name : NULL;
         if (parent && strcmp(parent, parent_name(queue)) != 0)
-            return error_set(err, -EINVAL, "queue %s: is below %s, and can't be moved below %s",
+            return error_set(err, -EINVAL, "queue %s: is below %s, and cannot be moved below %s",
                              queue->name, parent, parent_name(queue));
         int64_t above = queue->parent[0] ? state_find_queue(state, queue->parent) : -1;
         int code = above > 0 ? check_queue_unused(state, (uint32_t)above, err) : 0;
         if (code < 0)
-            return error_prefix(err, code, "queue %s: can't be put below it", queue->name);
+            return error_prefix(err, code, "queue %s: cannot be put below it", queue->name);
     }
     return 0;
 }

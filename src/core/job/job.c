@@ -53,6 +53,13 @@ void job_destroy(struct job *job)
     free(job);
 }
 
+const char *job_end_reason(const struct job_run *run)
+{
+    if (run->end.reason && strcmp(run->end.reason, JOB_NEEDS_BROKEN) == 0)
+        return "a job that it needs did not end as required";
+    return run->end.reason;
+}
+
 void job_set_cancel(struct job_run *run, const char *by, const char *reason)
 {
     assert(run != &job_no_run);

@@ -184,6 +184,9 @@ struct job {
     struct job *line_next, *line_previous; /* of all that wait in its queue, by id */
 };
 
+/* The reason in journals and snapshots; job_end_reason() puts it in other words. */
+#define JOB_NEEDS_BROKEN "what it needs can't happen any more"
+
 extern const struct job_run job_no_run; /* all zero */
 
 struct job *job_create(const char *name); /* all else zero; NULL is "" */
@@ -232,6 +235,7 @@ static inline bool job_is_active(const struct job *job)
 bool stop_rule_is_of_time(uint8_t rule); /* for a reservation, a window or a budget */
 const char *stop_rule_name(uint8_t rule);
 const char *stop_rule_meaning(uint8_t rule);
+const char *job_end_reason(const struct job_run *run); /* in words, or NULL */
 const char *job_state_name(enum job_state state);
 const char *job_result_name(enum job_result result);
 /* In words, for the documents (tools/gen_spec.c). */

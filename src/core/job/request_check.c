@@ -114,7 +114,7 @@ int request_check(const struct request *request, struct error *err)
                          request->members, request->members_max, REQUEST_MEMBERS_MAX);
     if (request->members_max != 0 && is_apart_from_itself(request))
         return error_set(err, -EINVAL,
-                         "anti_affinity: an elastic gang can't keep apart from a label of its own");
+                         "anti_affinity: an elastic gang cannot avoid one of its own labels");
     if (request->spot >= SPOT_RULES)
         return error_set(err, -EINVAL, "spot: expected never, allow, prefer or only");
     if (request->max_duration <= 0)

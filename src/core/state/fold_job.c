@@ -167,7 +167,7 @@ static int fold_need(struct state *state, const struct event_need *event, struct
         job->needs_left++;
         break;
     case NEED_BROKEN:
-        job_claim_run(job)->end.reason = mem_string("what it needs can't happen any more");
+        job_claim_run(job)->end.reason = mem_string(JOB_NEEDS_BROKEN);
         state_end_job(state, job, RESULT_CANCELLED);
         return 0;
     case NEED_MET:

@@ -302,7 +302,7 @@ static int fold_queue_remove(struct state *state, const struct event_queue_remov
     int64_t found = state_find_queue(state, event->name);
 
     if (found <= QUEUE_DEFAULT)
-        return error_set(err, -EBADMSG, "queue %s: can't be removed", event->name);
+        return error_set(err, -EBADMSG, "queue %s: cannot be removed", event->name);
     state->queues.items[found].is_removed = true;
     state->queues.items[state->queues.items[found].parent].child_count--;
     return 0;
@@ -314,7 +314,7 @@ static int fold_pool_remove(struct state *state, const struct event_pool_remove 
     int64_t found = state_find_pool(state, event->name);
 
     if (found <= 0)
-        return error_set(err, -EBADMSG, "pool %s: can't be removed", event->name);
+        return error_set(err, -EBADMSG, "pool %s: cannot be removed", event->name);
     state->pools.items[found].is_removed = true;
     return 0;
 }

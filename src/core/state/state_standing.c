@@ -162,7 +162,7 @@ void state_end_job(struct state *state, struct job *job, enum job_result result)
             struct job_run *run = job_claim_run(ended);
             run->ended = state->now;
             free(run->end.reason);
-            run->end.reason = mem_string("what it needs can't happen any more");
+            run->end.reason = mem_string(JOB_NEEDS_BROKEN);
         }
         state_count_end(state, ended, 1);
         state_notify(state, ended, false);

@@ -155,7 +155,7 @@ static bool tell(struct alerter *alerter, const struct letter *letter, usec_t no
     AUTO_FREE char *json = value ? json_dumps(value, JSON_COMPACT) : NULL;
 
     if (!json)
-        log_line(LOG_WARNING, "an alert can't be written fault=%s", thing->name);
+        log_line(LOG_WARNING, "an alert cannot be written fault=%s", thing->name);
     else if (thing->owner[0])
         return alert_sender_send_owner(alerter->sender, rules, thing->owner, text_string(&sentence),
                                        json);

@@ -217,11 +217,11 @@ static void live_program(void *user, int fd)
     if (!bytes || input < 0 || !copy_write(input, bytes, strlen(bytes)) ||
         lseek(input, 0, SEEK_SET) < 0 || dup2(input, STDIN_FILENO) < 0 ||
         dup2(fd, STDOUT_FILENO) < 0) {
-        say_failure(fd, -EIO, "the study can't be started");
+        say_failure(fd, -EIO, "the study cannot be started");
         return;
     }
     execv("/proc/self/exe", words);
-    say_failure(fd, -EIO, "the study can't be started: /proc/self/exe");
+    say_failure(fd, -EIO, "the study cannot be started: /proc/self/exe");
 }
 
 /* ---- in the daemon ---- */

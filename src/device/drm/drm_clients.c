@@ -193,7 +193,7 @@ int drm_clients_of(struct drm_clients *clients, const char *address, struct drm_
     process_list processes = { 0 };
 
     if (access(proc, R_OK) < 0)
-        return error_set(err, -ENOTSUP, "processes: %s can't be read", proc);
+        return error_set(err, -ENOTSUP, "processes: %s cannot be read", proc);
     pthread_mutex_lock(&clients->lock);
     take(clients, address, seen, &processes);
     pthread_mutex_unlock(&clients->lock);

@@ -195,7 +195,7 @@ static int nvml_devices(struct probe *probe, struct probe_device **ret_devices, 
 
     int result = nvml->call.device_count(&count);
     if (result != NVML_SUCCESS)
-        return error_set(err, -EIO, "nvidia driver: can't count the GPUs: %s", nvml_words(result));
+        return error_set(err, -EIO, "nvidia driver: cannot count the GPUs: %s", nvml_words(result));
     if (count > DEVICES_MAX)
         return error_set(err, -EIO, "nvidia driver: %u GPUs, not 0 to %d", count, DEVICES_MAX);
 

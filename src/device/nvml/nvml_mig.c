@@ -23,7 +23,7 @@ static struct nvml_gpu *find(struct probe *probe, uint32_t device, int *ret_code
     struct nvml_gpu *gpu = nvml_gpu_of(probe, device, ret_code, err);
 
     if (gpu && !has_calls(&nvml_of(probe)->call)) {
-        *ret_code = error_set(err, -ENOTSUP, "mig: this driver can't be asked for instances");
+        *ret_code = error_set(err, -ENOTSUP, "mig: this driver cannot be asked for instances");
         return NULL;
     }
     return gpu;

@@ -32,7 +32,7 @@ int birth_take(const char *run_dir, int *ret_fd, struct error *err)
         close(fd);
         if (code == -EWOULDBLOCK)
             return error_set(err, -EBUSY, "%s: an earlier supervisor hangs", path);
-        return error_set(err, code, "%s: can't be locked: %s", path, strerror(-code));
+        return error_set(err, code, "%s: cannot be locked: %s", path, strerror(-code));
     }
     *ret_fd = fd;
     return 0;

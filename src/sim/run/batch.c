@@ -246,7 +246,7 @@ static int collect(struct batch *batch, json_t *runs, struct error *err)
                              text[0] == '-' ? text + 1 : "a run ended without a result");
         json_t *result = json_loads(text + 1, 0, NULL);
         if (!result)
-            return error_set(err, -EIO, "%s: a run's result can't be read",
+            return error_set(err, -EIO, "%s: a run's result cannot be read",
                              batch->experiment->name);
         json_array_append_new(runs, result);
     }

@@ -194,7 +194,7 @@ static int write_report(const char *path, const json_t *reports, struct error *e
         return error_set(err, -errno, "%s: %s", path, strerror(errno));
     bool is_written = fwrite(page.bytes, 1, page.length, file) == page.length;
     if (fclose(file) != 0 || !is_written)
-        return error_set(err, -EIO, "%s: can't be written: %s", path, strerror(errno));
+        return error_set(err, -EIO, "%s: cannot be written: %s", path, strerror(errno));
     return 0;
 }
 

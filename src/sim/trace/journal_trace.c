@@ -90,7 +90,7 @@ int read_journal(const struct format_ask *ask, struct workload *workload, struct
     struct lines_read reading = { .workload = workload };
 
     if (!ask->read_journal)
-        return error_set(err, -ENOTSUP, "%s: journals can't be read here", ask->path);
+        return error_set(err, -ENOTSUP, "%s: journals cannot be read here", ask->path);
     int code = ask->read_journal(ask->path, on_record, &reading, err);
     if (code == 0)
         leave_out(workload);

@@ -26,7 +26,7 @@ int lines_open(struct lines *lines, const char *path, struct error *err)
     lines->file = gzdopen(fd, "rb");
     if (!lines->file) {
         close(fd);
-        return error_set(err, -ENOMEM, "%s: can't be unpacked", path);
+        return error_set(err, -ENOMEM, "%s: cannot be unpacked", path);
     }
     gzbuffer(lines->file, BUFFER);
     return 0;

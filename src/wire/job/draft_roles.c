@@ -30,7 +30,7 @@ static int read_ranks(const struct scope_layer *layer, uint32_t *ret)
 
     if (text && strstr(text, ".."))
         return reader_fail(&layer->reader, -ENOTSUP, layer->object, "ranks",
-                           "'%.40s': a gang with roles can't be elastic yet; expected a number",
+                           "'%.40s': a gang with roles cannot be elastic yet; expected a number",
                            text);
     int code =
         reader_integer(&layer->reader, layer->object, "ranks", 1, REQUEST_MEMBERS_MAX, &ranks);

@@ -242,7 +242,7 @@ static int divide_gpus(const struct sbatch_given *option, struct shape *shape, s
             continue;
         if (is_share || total % shape->members != 0 || total < shape->members)
             return fail(option, err,
-                        "'%.60s' of a node can't be divided among %" PRId64
+                        "'%.60s' of a node cannot be divided among %" PRId64
                         " members; use --gpus for each",
                         option->value, shape->members);
         ask->count = (uint16_t)(total / shape->members);
