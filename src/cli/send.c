@@ -33,17 +33,20 @@
     }
 
 const struct option_entry options_run[] = {
-    DEVICES, DRY_RUN,
-    PTY,     { "no-stdin", 0, NULL, "do not pass on standard input; the same as < /dev/null" },
+    DEVICES,
+    DRY_RUN,
+    PTY,
+    { "quiet", 'q', NULL, "print only the output of the job" },
+    { "no-stdin", 0, NULL, "do not pass on standard input; the same as < /dev/null" },
     { 0 },
 };
 const struct option_entry options_submit[] = { DEVICES, DRY_RUN, PTY, IDS, { 0 } };
 
 static bool is_own(const struct sending *sending, const char *word)
 {
-    return strcmp(word, "--dry-run") == 0 || strcmp(word, "--ids") == 0 ||
-           strcmp(word, "--pty") == 0 ||
-           (sending->is_followed && strcmp(word, "--no-stdin") == 0) || strcmp(word, "-q") == 0 ||
+    return strcmp(word, "--dry-run") == 0 || strcmp(word, "--pty") == 0 ||
+           strcmp(word, sending->is_followed ? "--no-stdin" : "--ids") == 0 ||
+           strcmp(word, "-q") == 0 ||
            strcmp(word, "--devices") == 0 || string_starts(word, "--devices=");
 }
 
@@ -54,6 +57,8 @@ static int take_own(struct sending *sending, int argc, char **argv, int *at, str
 
     if (strcmp(word, "--dry-run") == 0) {
         sending->is_dry = true;
+    } else if (strcmp(word, "-q") == 0 && sending->is_followed) {
+        sending->sbatch.is_quiet = true;
     } else if (strcmp(word, "--ids") == 0 || strcmp(word, "-q") == 0) {
         sending->is_ids = true;
     } else if (strcmp(word, "--pty") == 0) {
@@ -260,13 +265,34 @@ static void add_sender(json_t *document, const char *file)
     json_object_set_new(document, "sender_env", env);
 }
 
+/* A folder may be made by what the job waits for; else it has to be there. */
+static int check_folders(const struct submission *submission, struct error *err)
+{
+    for (size_t i = 0; i < submission->stage_count && !submission->schedule; i++) {
+        const struct stage_draft *stage = &submission->stages[i];
+
+        for (size_t k = 0; k < stage->job_count && stage->need_count == 0; k++) {
+            const struct job_draft *job = &stage->jobs[k];
+            struct stat info;
+
+            if (!job->cwd || job->depend_count > 0)
+                continue;
+            int code = stat(job->cwd, &info) < 0 ? errno : S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
+            if (code != 0)
+                return error_set(err, -code, "working directory %s: %s", job->cwd, strerror(code));
+        }
+    }
+    return 0;
+}
+
 /* Report all errors of the file here, with their lines, before starting a daemon. */
 static int check(const json_t *document, const struct yaml_lines *lines, const char *source,
                  struct error *err)
 {
     AUTO(submission) struct submission *submission = NULL;
 
-    return submission_parse(document, lines, source, &submission, err);
+    int code = submission_parse(document, lines, source, &submission, err);
+    return code < 0 ? code : check_folders(submission, err);
 }
 
 /* What is typed on a terminal goes there with --pty only: a job in the background must not read it.

@@ -115,6 +115,43 @@ void where_say(const struct state *state, const struct request *request, struct 
     }
 }
 
+/* Memory of the largest device that an alternative may have; 0: none, or it asks for no memory. */
+static int64_t largest_of(const struct state *state, const struct gpu_ask *ask)
+{
+    int64_t most = 0;
+
+    if (ask->memory_mib == 0 && ask->size_mib_min == 0)
+        return 0;
+    LIST_EACH (const struct device, device, &state->devices) {
+        if ((!ask->model[0] || strcmp(ask->model, device->model) == 0) && device->memory_mib > most)
+            most = device->memory_mib;
+    }
+    return most;
+}
+
+/* True when no alternative finds that much memory on a device: says so. */
+static bool say_too_large(const struct state *state, const struct request *request,
+                          const char *gpus, struct text *text)
+{
+    int64_t most = 0;
+
+    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
+        const struct gpu_ask *ask = &request->gpus[i];
+        int64_t largest = largest_of(state, ask);
+
+        if (largest == 0 || largest >= (ask->memory_mib > ask->size_mib_min ? ask->memory_mib
+                                                                            : ask->size_mib_min))
+            return false;
+        if (largest > most)
+            most = largest;
+    }
+    if (most == 0)
+        return false;
+    text_printf(text, "gpus '%s': the largest gpu has ", gpus);
+    say_mib(text, most);
+    return true;
+}
+
 void never_say(const struct state *state, const struct request *whole, const struct why *why,
                struct text *text)
 {
@@ -135,6 +172,8 @@ void never_say(const struct state *state, const struct request *whole, const str
                         why->wanted / why->most, why->most);
         return;
     case WHY_NEVER_MODEL: {
+        if (say_too_large(state, request, text_string(&gpus), text))
+            return;
         text_printf(text, "gpus '%s': there is none; there are ", text_string(&gpus));
         size_t named = 0;
         for (size_t i = 0; i < state->devices.count; i++) {

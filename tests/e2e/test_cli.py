@@ -326,6 +326,25 @@ def test_run_says_what_can_not_be_run(shell):
     assert done.returncode != 0 and "timed out" in done.stderr, done.stderr
 
 
+def test_what_cannot_run_is_refused_with_its_reason(shell):
+    shell.out("up")
+    assert "gpus 'mem=900G': the largest gpu has 79.6 GiB" in shell.refused(1, "submit", "--gpus", "mem=900G", "--", "true")
+    assert "gpus '900G..:1': the largest gpu has 79.6 GiB" in shell.refused(1, "submit", "--gpus", "1,900G..", "--", "true")
+    assert "working directory /nonexistent: No such file" in shell.refused(1, "submit", "-D", "/nonexistent", "--", "true")
+    assert "working directory /etc/passwd: Not a directory" in shell.refused(1, "run", "-D", "/etc/passwd", "--", "true")
+    later = shell.out("submit", "-q", "--hold", "--", "mkdir", "later").strip()  # what makes the folder
+    shell.out("submit", "-D", "later", "-d", "afterok:" + later, "--", "true")
+    hint = "'-c' after 'sh': expected -- before the command: tarn exec %s -- sh -c" % later
+    assert hint in shell.refused(2, "exec", later, "sh", "-c", "true")
+
+
+def test_run_can_be_quiet(shell):
+    shell.out("up")
+    done = shell.run("run", "-q", "--", "echo", "hi")
+    assert done.stdout == "hi\n" and done.stderr == ""
+    assert "unknown option '--ids'" in shell.refused(2, "run", "--ids", "--", "true")
+
+
 def test_run_passes_output_and_environment_and_cwd(shell):
     done = shell.run("run", "--env", "ONE=1", "--", "sh", "-c", "echo out; echo err >&2; pwd; echo $ONE $TWO", TWO="2")
     assert done.stdout.splitlines() == ["out", "err", shell.work, "1 2"], done
