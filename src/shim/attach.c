@@ -31,14 +31,12 @@ enum {
 int terminal_open(const struct order *order, int ret_ends[2])
 {
     const struct winsize usual = { .ws_row = 24, .ws_col = 80 };
-    char name[NAME_SIZE];
 
     user_begin(order); /* it becomes the owner */
     ret_ends[0] = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     ret_ends[1] = -1;
-    if (ret_ends[0] >= 0 && unlockpt(ret_ends[0]) == 0 &&
-        ptsname_r(ret_ends[0], name, sizeof(name)) == 0)
-        ret_ends[1] = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (ret_ends[0] >= 0 && unlockpt(ret_ends[0]) == 0) /* also where /dev/pts is another one's */
+        ret_ends[1] = ioctl(ret_ends[0], TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
     int code = ret_ends[1] < 0 ? errno : 0;
     user_end(order);
     if (code == 0)
@@ -59,7 +57,7 @@ bool input_open(struct shim *shim)
     }
     attachment->job_fd = ends[0];
     attachment->input_fd = ends[1];
-    attachment->deadline = clock_ms() + INPUT_WAIT_MS;
+    attachment->input_end = clock_ms() + INPUT_WAIT_MS;
     return true;
 }
 
@@ -104,7 +102,7 @@ static void flush(struct shim *shim)
     }
     if (length > 0) {
         attachment->out_done += (size_t)length;
-        attachment->deadline = clock_ms() + STUCK_MS;
+        attachment->stuck_end = clock_ms() + STUCK_MS;
     }
     if (attachment->out_done == attachment->out_length)
         attachment->out_length = attachment->out_done = 0;
@@ -134,7 +132,7 @@ static void show(struct shim *shim, const char *bytes, size_t length)
     memcpy(attachment->out, bytes, length);
     attachment->out_length = length;
     attachment->out_done = 0;
-    attachment->deadline = clock_ms() + STUCK_MS;
+    attachment->stuck_end = clock_ms() + STUCK_MS;
     flush(shim);
 }
 
@@ -283,7 +281,8 @@ int attach_wait_ms(const struct shim *shim)
 
     if (attachment->input_fd < 0 && attachment->out_length == 0)
         return -1;
-    int64_t left = attachment->deadline - clock_ms();
+    int64_t end = attachment->input_fd >= 0 ? attachment->input_end : attachment->stuck_end;
+    int64_t left = end - clock_ms();
     return left < 0 ? 0 : (int)left;
 }
 

@@ -105,7 +105,8 @@ struct attachment {
     int from_fd, to_fd;   /* the pipes of the client of a terminal; -1: none, or closed */
     struct guest *viewer; /* that client; NULL: none */
     bool has_size;        /* it has told its size */
-    int64_t deadline;     /* of input_fd, or of what the client did not take */
+    int64_t input_end;    /* when input_fd is closed if no client took it */
+    int64_t stuck_end;    /* when a client that took no output has to leave */
     int64_t drain_end;    /* when the last client at the end has to leave; 0: not there yet */
     size_t in_length, in_done, out_length, out_done, last_length;
     char in[ATTACH_INPUT], out[STREAM_CHUNK], last[ATTACH_LAST];

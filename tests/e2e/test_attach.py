@@ -234,6 +234,29 @@ def test_one_detaches_and_attaches_again(shell):
     assert "has ended; tarn logs 1 prints its output" in shell.refused(1, "attach", 1)
 
 
+def test_one_detaches_from_a_job_that_waits(shell):
+    shell.out("up")
+    before = shell.out("submit", "-q", "--gpus", 4, "--", "sleep", "1000").strip()
+    terminal = on_terminal(shell, "run", "--pty", "--gpus", 1, "--", "bash", "--norc")
+    terminal.expect("waits: .*Ctrl-] d")
+    terminal.send("\x1dd")
+    terminal.expect("job 2 continues; tarn attach 2 returns to it")
+    assert terminal.end() == 0 and terminal.is_restored()
+    assert shell.api.get("/v1/jobs/2")["state"] == "queued"
+    # What is typed before the start is for the job; Ctrl-C still asks.
+    again = on_terminal(shell, "attach", "2")
+    again.expect("waits: ")
+    again.send("\x03")
+    again.expect("cancel job 2, or leave it running?")
+    again.send("\r")
+    again.send("PS1='here> '; x=typed\r")
+    shell.out("cancel", before)
+    again.expect("^here>$")
+    again.send("echo $x; exit 3\r")
+    again.expect("^typed")
+    assert again.end() == 3 and again.is_restored()
+
+
 def test_a_client_that_is_killed_leaves_the_terminal_to_the_next(shell):
     shell.out("up")
     terminal = on_terminal(shell, "run", "--pty", "--", "bash", "--norc")

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/mem.h"
 #include "cli/follow/ctrl_c.h"
 #include "cli/follow/news.h"
+#include "cli/follow/typing.h"
 #include "cli/follow/visit.h"
 #include "cli/job_view.h"
 #include "cli/screen.h"
@@ -87,6 +89,7 @@ struct following {
     int64_t introduced; /* attempt */
     int64_t joined;     /* the attempt that has our terminal or standard input; 0: none had */
     bool is_logged;     /* its output is read although it has a terminal: it was too fast for us */
+    struct typing typing; /* for a terminal that it has not yet */
     struct passing passing;
     struct restarts restarts;
 };
@@ -223,8 +226,10 @@ static void tell_reason(struct following *following)
         return;
     mem_auto_free(&following->said);
     following->said = mem_string(text_string(&text));
-    talk("job %s · %s · waits: %s", field_text(following->job, "label"),
-         field_text(following->job, "name"), following->said);
+    talk("job %s · %s · waits: %s%s", field_text(following->job, "label"),
+         field_text(following->job, "name"), following->said,
+         following->plan->input == ENGINE_ATTACH_TERMINAL ? " · " VISIT_DETACH_KEYS " detaches"
+                                                          : "");
 }
 
 /* Takes over job. */
@@ -340,12 +345,20 @@ static void read_log(struct following *following)
         open_output(following);
 }
 
+static void tell_detached(const struct following *following, bool has_line)
+{
+    talk("%sjob %s continues; tarn attach %s returns to it, tarn cancel %s ends it",
+         has_line ? "\n" : "", following->id, following->id, following->id);
+}
+
 /* 0: it is over; 1: left, with *ret_status. */
 static int use_terminal(struct following *following, struct visit *visit, int *ret_status)
 {
     const struct follow_plan *plan = following->plan;
-    enum visit_end end = visit_copy(visit, plan->signal_fd);
 
+    typing_stop(&following->typing);
+    visit_type(visit, &following->typing);
+    enum visit_end end = visit_copy(visit, plan->signal_fd);
     visit_close(visit);
     if (end == VISIT_OVER && visit->answer.failure == 0)
         return 0;
@@ -354,8 +367,7 @@ static int use_terminal(struct following *following, struct visit *visit, int *r
                                           : 1;
     if (end == VISIT_OVER)
         say("job %s: %.*s", following->id, (int)sizeof(visit->answer.text), visit->answer.text);
-    talk("%sjob %s continues; tarn attach %s returns to it, tarn cancel %s ends it",
-         end == VISIT_DETACHED ? "\n" : "", following->id, following->id, following->id);
+    tell_detached(following, end == VISIT_DETACHED);
     return 1;
 }
 
@@ -437,19 +449,41 @@ static bool is_complete(const struct following *following)
            (!wants_output(following) || (following->output.is_over && following->output.code == 0));
 }
 
-static int follow_on(struct following *following, int *ret_status, struct error *err)
+/* Wait for news, a signal, and what is typed for the job. 1: left, with *ret_status. */
+static int follow_wait(struct following *following, int *ret_status, struct error *err)
 {
-    struct client *client = following->plan->session->client;
+    const struct follow_plan *plan = following->plan;
     AUTO_FREE char *what = mem_printf("job %s", following->id);
 
+    if (plan->input == ENGINE_ATTACH_TERMINAL &&
+        !(following->job && job_is_ended(following->job)))
+        client_watch(plan->session->client, typing_start(&following->typing, plan->signal_fd));
+    int code = client_wait(plan->session->client, WAIT_MS, err);
+    client_watch(plan->session->client, plan->signal_fd);
+    if (code != -EINTR)
+        return code;
+    if (typing_read(&following->typing)) {
+        typing_stop(&following->typing);
+        tell_detached(following, false);
+        *ret_status = 0;
+        return 1;
+    }
+    struct pollfd signalled = { .fd = plan->signal_fd, .events = POLLIN };
+    if (poll(&signalled, 1, 0) <= 0)
+        return 0;
+    typing_stop(&following->typing);
+    if (follow_interrupted(plan, what, ret_status) == 0)
+        return 0;
+    end_input(following);
+    return 1;
+}
+
+static int follow_on(struct following *following, int *ret_status, struct error *err)
+{
     while (!is_complete(following)) {
-        int code = client_wait(client, WAIT_MS, err);
-        if (code < 0 && code != -EINTR)
+        int code = follow_wait(following, ret_status, err);
+        if (code != 0)
             return code;
-        if (code == -EINTR && follow_interrupted(following->plan, what, ret_status) != 0) {
-            end_input(following);
-            return 1;
-        }
         hear_all(following);
         if (join(following, ret_status) != 0)
             return 1;
@@ -498,6 +532,7 @@ int follow_job(const struct follow_plan *plan, int *ret_status, struct error *er
         tell_end(&following);
         *ret_status = job_exit_status(following.job);
     }
+    typing_stop(&following.typing);
     passing_stop(&following.passing);
     restarts_release(&following.restarts);
     client_stream_close(&following.output);

@@ -17,13 +17,9 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/follow/typing.h"
 
-enum {
-    TERMINAL_NAME_SIZE = 64,
-    WELCOME_MS = 10000,
-    KEY_ESCAPE = 0x1d /* Ctrl-] */,
-    KEY_DETACH = 'd'
-};
+enum { TERMINAL_NAME_SIZE = 64, WELCOME_MS = 10000 };
 
 static int failed(const char *what, struct error *err)
 {
@@ -192,6 +188,17 @@ int visit_attach(struct visit *visit, struct session *session, const char *id, i
     return code;
 }
 
+void visit_type(struct visit *visit, struct typing *typing)
+{
+    struct flow *flow = &visit->flows[0];
+
+    memcpy(flow->bytes, typing->bytes, typing->length);
+    flow->length = typing->length;
+    visit->is_escaped = typing->is_escaped;
+    typing->length = 0;
+    typing->is_escaped = false;
+}
+
 /* ---- copying ---- */
 
 static void flow_end(struct flow *flow)
@@ -202,7 +209,7 @@ static void flow_end(struct flow *flow)
     flow->length = flow->done = 0;
 }
 
-/* One read or one write, of what is ready. A byte is left free, for take_keys(). */
+/* One read or one write, of what is ready. A byte is left free, for keys_take(). */
 static void flow_go(struct flow *flow)
 {
     if (flow->length == 0) {
@@ -224,34 +231,6 @@ static struct pollfd flow_poll(const struct flow *flow)
 {
     return flow->length > 0 ? (struct pollfd){ .fd = flow->to, .events = POLLOUT }
                             : (struct pollfd){ .fd = flow->from, .events = POLLIN };
-}
-
-/* The keys to detach are not for the job: true when they came. The first of them with another key
- * behind it is for the job, and twice it is one. */
-static bool take_keys(struct visit *visit)
-{
-    struct flow *flow = &visit->flows[0];
-    char bytes[VISIT_CHUNK];
-    size_t count = 0;
-
-    for (size_t i = 0; i < flow->length; i++) {
-        char key = flow->bytes[i];
-
-        if (!visit->is_escaped && key == KEY_ESCAPE) {
-            visit->is_escaped = true;
-            continue;
-        }
-        if (visit->is_escaped && key == KEY_DETACH)
-            return true;
-        if (visit->is_escaped && key != KEY_ESCAPE && count < sizeof(bytes) - 1)
-            bytes[count++] = KEY_ESCAPE;
-        visit->is_escaped = false;
-        if (count < sizeof(bytes))
-            bytes[count++] = key;
-    }
-    memcpy(flow->bytes, bytes, count);
-    flow->length = count;
-    return false;
 }
 
 static void read_answer(struct visit *visit)
@@ -299,7 +278,8 @@ static enum visit_end copy(struct visit *visit, int signal_fd, int size_fd)
 
             if (polls[i].revents != 0)
                 flow_go(&visit->flows[i]);
-            if (i == 0 && is_read && visit->is_attached && take_keys(visit))
+            if (i == 0 && is_read && visit->is_attached &&
+                keys_take(visit->flows[0].bytes, &visit->flows[0].length, &visit->is_escaped))
                 return VISIT_DETACHED;
         }
         if (polls[POLL_ANSWER].revents != 0) {

@@ -18,6 +18,8 @@
 #include "cli/session.h"
 #include "shim/shim_order.h"
 
+struct typing;
+
 enum { VISIT_CHUNK = 16384 };
 
 /* What is copied from one descriptor to another; -1: closed. */
@@ -49,6 +51,8 @@ int visit_run(struct visit *visit, struct session *session, const char *id, cons
  * has a terminal. */
 int visit_attach(struct visit *visit, struct session *session, const char *id, int *ret_input,
                  struct error *err);
+/* What was typed before is the first input. */
+void visit_type(struct visit *visit, struct typing *typing);
 /* Until it is over, detached from by the keys, or a signal of signal_fd (interrupt_open; -1: none)
  * is there, which is not taken. A terminal is in raw mode meanwhile. answer: how a command ended.
  */
