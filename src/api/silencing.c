@@ -83,17 +83,18 @@ static bool is_job(const char *subject)
            strspn(number, "0123456789") == strlen(number);
 }
 
+/* Of a queue, "queue:a:money", or of a user in it, "queue:a:ana:money". */
 static bool is_budget(const struct state *state, const char *subject)
 {
     const char *kind = strrchr(subject, ':');
-    char queue[REQUEST_NAME_SIZE + 1];
+    char queue[REQUEST_NAME_SIZE];
 
-    if (!string_starts(subject, "queue:") || kind < subject + strlen("queue:") ||
+    if (!string_starts(subject, "queue:") ||
         (strcmp(kind, ":money") != 0 && strcmp(kind, ":gpu_hours") != 0))
         return false;
     const char *name = subject + strlen("queue:");
-    snprintf(queue, sizeof(queue), "%.*s", (int)(kind - name), name);
-    return state_find_queue(state, queue) >= 0;
+    snprintf(queue, sizeof(queue), "%.*s", (int)strcspn(name, ":"), name);
+    return name <= kind && state_find_queue(state, queue) >= 0;
 }
 
 /* The UUID of a GPU by any of its names; NULL: it is none. */
@@ -116,7 +117,7 @@ static int read_subject(const struct state *state, const char *subject, const ch
                 : error_set(
                       err, REFUSED_BAD,
                       "silence: subject: '%.60s' is not known; expected the UUID or the number of "
-                      "a GPU, job:7, queue:NAME:money, queue:NAME:gpu_hours or *",
+                      "a GPU, job:7, queue:NAME:money, queue:NAME:USER:gpu_hours or *",
                       subject);
 }
 

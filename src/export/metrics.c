@@ -378,10 +378,22 @@ static void export_waits(struct exporting *exporting)
                       "money that the queue and the queues below it spent in this period");
     for (uint32_t i = 1; i < count; i++) {
         struct account accounts[ACCOUNTS];
-        state_accounts(state, i, exporting->self->now, accounts);
+        state_accounts(state, state->queues.items[i].payer, exporting->self->now, accounts);
         if (accounts[ACCOUNT_MONEY].spent == 0)
             continue;
         exposition_label(exposition, "queue", state->queues.items[i].name);
+        exposition_sample(exposition, (double)accounts[ACCOUNT_MONEY].spent / 1e6);
+    }
+    exposition_metric(exposition, "tarn_user_spent_total", "counter",
+                      "money that a user with a budget spent in the queue in this period");
+    for (uint32_t i = 0; i < state->payers.items.count; i++) {
+        const struct payer *payer = &state->payers.items.items[i];
+        struct account accounts[ACCOUNTS];
+        state_accounts(state, i, exporting->self->now, accounts);
+        if (payer->user == PAYER_ALL || accounts[ACCOUNT_MONEY].spent == 0)
+            continue;
+        exposition_label(exposition, "queue", state->queues.items[payer->queue].name);
+        exposition_label(exposition, "user", state_user(state, payer->user));
         exposition_sample(exposition, (double)accounts[ACCOUNT_MONEY].spent / 1e6);
     }
 }

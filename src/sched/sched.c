@@ -261,12 +261,12 @@ static void note_hours(struct brain *brain)
     preempt_note_world(&brain->preempt);
 }
 
-/* Whether the queue of such an event has limits of users. */
+/* Whether the queue of such an event bounds users. */
 static bool has_limits(const struct state *state, const struct event *event)
 {
     int64_t queue = event->kind == EVENT_QUEUE ? state_find_queue(state, event->queue.name) : -1;
 
-    return queue >= 0 && state->queues.items[queue].subjects.count > 0;
+    return queue >= 0 && queue_bounds_users(&state->queues.items[queue]);
 }
 
 int sched_fold(struct brain *brain, const struct event *event, struct error *err)
@@ -283,8 +283,8 @@ int sched_fold(struct brain *brain, const struct event *event, struct error *err
     bool is_sorted = event->kind != EVENT_RESERVATION && event->kind != EVENT_RESERVATION_REMOVE &&
                      had_windows == (brain->state->agenda.windows.count > 0) &&
                      had_limits == has_limits(brain->state, event);
-    /* Jobs of users with reservations or limits, and, with windows, jobs that may stay longer, have
-     * buckets of their own. */
+    /* Jobs of users with reservations, limits or budgets, and, with windows, jobs that may stay
+     * longer, have buckets of their own. */
     for (struct job *job = brain->state->first_job; code == 0 && !is_sorted && job;
          job = job->next) {
         if (job->pending_bucket)

@@ -75,11 +75,16 @@ static struct state *busy_world(void)
     return state;
 }
 
+static const struct payer *payer_of(const struct state *state)
+{
+    return &state->payers.items.items[state->queues.items[2].payer];
+}
+
 static int64_t spent(const struct state *state, enum account_kind kind, usec_t at)
 {
     struct account accounts[ACCOUNTS];
 
-    state_accounts(state, 2, at, accounts);
+    state_accounts(state, state->queues.items[2].payer, at, accounts);
     return accounts[kind].spent;
 }
 
@@ -139,7 +144,7 @@ static void many_small_steps_cost_what_one_does(void **unused)
     for (int i = 0; i < 100000; i++) {
         at += 7;
         state->now = at;
-        state_charge_queue(state, 2);
+        state_charge_payer(state, state->queues.items[2].payer);
         state_charge_job(state, state_job(state, 1), false);
     }
     assert_int_equal(spent(state, ACCOUNT_MONEY, HOURS(3)), 6000000);
@@ -150,14 +155,17 @@ static void many_small_steps_cost_what_one_does(void **unused)
 static void give_budget(struct state *state, usec_t now)
 {
     static const struct event_span periods[] = { { 1, HOURS(4) }, { HOURS(9), HOURS(14) } };
-    struct event_budget budget = { .window = "each month", .most = 5000000 };
+    static const struct event_budget budgets[] = {
+        { .window = "each month", .most = 5000000 },
+        { .window = "each month", .most = 4000000, .user = EACH_USER },
+    };
 
     window_at_times(state, now, "each month", periods, 2);
     tell_at(
         state, now,
         (struct event){
             .kind = EVENT_QUEUE,
-            .queue = { .name = "q", .gpus = QUOTA_OPEN, .budgets = &budget, .budgets_count = 1 } });
+            .queue = { .name = "q", .gpus = QUOTA_OPEN, .budgets = budgets, .budgets_count = 2 } });
 }
 
 static void a_period_begins_whenever_its_window_opens_or_closes(void **unused)
@@ -174,7 +182,7 @@ static void a_period_begins_whenever_its_window_opens_or_closes(void **unused)
     assert_int_equal(spent(state, ACCOUNT_GPU_TIME, HOURS(5)), HOURS(4));
     tell_at(state, HOURS(10), (struct event){ .kind = EVENT_PLAN });
     assert_int_equal(spent(state, ACCOUNT_MONEY, HOURS(10)), 3000000);
-    assert_int_equal(state->queues.items[2].accounts[ACCOUNT_MONEY].since, HOURS(9));
+    assert_int_equal(payer_of(state)->accounts[ACCOUNT_MONEY].since, HOURS(9));
 }
 
 static void a_clock_that_is_set_begins_no_period(void **unused)
@@ -193,6 +201,50 @@ static void a_clock_that_is_set_begins_no_period(void **unused)
     assert_int_equal(spent(state, ACCOUNT_MONEY, HOURS(6)), 6000000);
     tell_at(state, HOURS(8), (struct event){ .kind = EVENT_PLAN });
     assert_int_equal(spent(state, ACCOUNT_MONEY, HOURS(8)), 3000000);
+}
+
+static void users_have_budgets(struct state *state, usec_t now, const struct event_budget *budgets,
+                               uint32_t count)
+{
+    tell_at(state, now,
+            (struct event){ .kind = EVENT_QUEUE,
+                            .queue = { .name = "q",
+                                       .gpus = QUOTA_OPEN,
+                                       .budgets = budgets,
+                                       .budgets_count = count } });
+}
+
+static void a_user_pays_from_when_there_is_a_budget(void **unused)
+{
+    static const struct event_budget budgets[] = {
+        { .user = EACH_USER, .window = "", .most = 5000000, .account = ACCOUNT_MONEY },
+        { .user = "ana", .window = "", .most = 8000000, .account = ACCOUNT_MONEY },
+        { .user = "ben", .window = "", .most = 9000000, .account = ACCOUNT_MONEY },
+    };
+    (void)unused;
+    AUTO(state) struct state *state = busy_world(); /* of ana, one GPU for 3 an hour, from 1 h on */
+    struct account accounts[ACCOUNTS];
+
+    assert_int_equal(state->payers.items.count, state->queues.count);
+    users_have_budgets(state, HOURS(2), budgets, 3);
+    /* A user without a job there has no account. */
+    assert_int_equal(state->payers.items.count, state->queues.count + 1);
+    uint32_t ana = payers_find_user(&state->payers, 2, state_job(state, 1)->user);
+    assert_int_not_equal(ana, PAYER_NONE);
+    state_accounts(state, ana, HOURS(4), accounts);
+    assert_int_equal(accounts[ACCOUNT_MONEY].most, 8000000);
+    assert_int_equal(accounts[ACCOUNT_MONEY].spent, 6000000);
+    assert_int_equal(accounts[ACCOUNT_GPU_TIME].most, ACCOUNT_NO_BUDGET);
+    /* Another amount goes on in what was spent; without one and with one again it is none. */
+    users_have_budgets(state, HOURS(3), budgets, 1);
+    state_accounts(state, ana, HOURS(4), accounts);
+    assert_int_equal(accounts[ACCOUNT_MONEY].most, 5000000);
+    assert_int_equal(accounts[ACCOUNT_MONEY].spent, 6000000);
+    users_have_budgets(state, HOURS(4), budgets, 0);
+    users_have_budgets(state, HOURS(5), budgets, 3);
+    state_accounts(state, ana, HOURS(6), accounts);
+    assert_int_equal(accounts[ACCOUNT_MONEY].spent, 3000000);
+    assert_int_equal(spent(state, ACCOUNT_MONEY, HOURS(6)), 15000000);
 }
 
 static void queues_and_pools_have_other_bounds_while_a_window_is_open(void **unused)
@@ -330,6 +382,7 @@ int main(void)
         cmocka_unit_test(many_small_steps_cost_what_one_does),
         cmocka_unit_test(a_period_begins_whenever_its_window_opens_or_closes),
         cmocka_unit_test(a_clock_that_is_set_begins_no_period),
+        cmocka_unit_test(a_user_pays_from_when_there_is_a_budget),
         cmocka_unit_test(queues_and_pools_have_other_bounds_while_a_window_is_open),
         cmocka_unit_test(a_snapshot_has_all_of_it),
         cmocka_unit_test(what_makes_no_sense_is_refused),

@@ -119,7 +119,8 @@ static void a_short_limit_is_no_alert(void **unused)
 static void budgets_are_told_when_nine_tenths_are_spent_and_when_all_is(void **unused)
 {
     static const struct event_budget budgets[] = {
-        { .window = "", .most = 10 * USEC_PER_HOUR, .account = ACCOUNT_GPU_TIME }
+        { .window = "", .most = 10 * USEC_PER_HOUR, .account = ACCOUNT_GPU_TIME },
+        { .window = "", .most = 20 * USEC_PER_HOUR, .account = ACCOUNT_GPU_TIME, .user = "ana" },
     };
     static const struct {
         usec_t hours;
@@ -129,7 +130,7 @@ static void budgets_are_told_when_nine_tenths_are_spent_and_when_all_is(void **u
         { 8, 0, 0 },
         { 9, 1, HEALTH_WARNING },
         { 10, 1, HEALTH_CRITICAL },
-        { 30, 1, HEALTH_CRITICAL },
+        { 30, 2, HEALTH_CRITICAL },
     };
     (void)unused;
     AUTO(state) struct state *state = running_world();
@@ -141,7 +142,7 @@ static void budgets_are_told_when_nine_tenths_are_spent_and_when_all_is(void **u
                                     .gpus = QUOTA_OPEN,
                                     .weight = 1,
                                     .budgets = budgets,
-                                    .budgets_count = 1 } });
+                                    .budgets_count = 2 } });
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct alert_things things = { 0 };
         alert_of_budgets(state, cases[i].hours * USEC_PER_HOUR + USEC_PER_MIN, &things);
@@ -150,6 +151,12 @@ static void budgets_are_told_when_nine_tenths_are_spent_and_when_all_is(void **u
             assert_string_equal(things.list.items[0].subject, "queue:default:gpu_hours");
             assert_int_equal(things.list.items[0].severity, cases[i].severity);
             assert_string_equal(things.list.items[0].owner, "");
+        }
+        if (things.list.count > 1) {
+            assert_string_equal(things.list.items[1].subject, "queue:default:ana:gpu_hours");
+            assert_string_equal(things.list.items[1].words,
+                                "user ana of queue default has spent their budget of GPU-hours");
+            assert_string_equal(things.list.items[1].owner, "ana");
         }
         list_release(&things.list);
     }

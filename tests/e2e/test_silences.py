@@ -198,7 +198,7 @@ def test_a_subject_that_is_none_is_refused(daemon, subject):
     with pytest.raises(Refused) as refused:
         daemon.api.post("/v1/alerts/silences", {"name": "*", "for": "2h", "subject": subject})
     assert refused.value.status == 400
-    assert "expected the UUID or the number of a GPU, job:7, queue:NAME:money, queue:NAME:gpu_hours or *" in refused.value.message
+    assert "expected the UUID or the number of a GPU, job:7, queue:NAME:money, queue:NAME:USER:gpu_hours or *" in refused.value.message
     assert daemon.api.get("/v1/alerts")["silences"] == []
 
 

@@ -6,6 +6,7 @@ windows made of minutes are met soon.
 """
 
 import datetime
+import getpass
 import json
 import subprocess
 import time
@@ -168,7 +169,7 @@ def test_a_budget_refuses_until_what_runs_has_cost_less(daemon):
     budget = why["budget"]
     assert budget["queue"] == "research" and budget["of"] == "money" and budget["amount"] == 0.5
     assert budget["wanted"] == pytest.approx(0.3, abs=1e-6) and budget["committed"] > 0.2
-    assert why["text"].startswith("the budget of queue research: 0.0"), why["text"]
+    assert why["text"].startswith("budget of queue research: 0.0"), why["text"]
     assert "the next period begins in" in why["text"]
     assert api.wait_end(first)["result"] == "ok"
     assert api.wait_end(second)["result"] == "ok"
@@ -181,6 +182,38 @@ def test_a_budget_refuses_until_what_runs_has_cost_less(daemon):
     assert api.job(first)["cost"] > 0
     daemon.terminate()
     assert "all the same" in daemon.verify()
+
+
+def test_a_user_has_a_budget_in_a_queue(daemon):
+    api, me = daemon.api, getpass.getuser()
+    apply(daemon, predict=False, prices={"h100": 36},
+          queues={"research": {"users": {"each": {"gpus": 4, "budget": {"amount": 0.5, "per": "year"}},
+                                         "someone": {"budget": 1}}}})
+    assert api.get("/v1/config")["queues"]["research"]["users"]["someone"] == {"budget": {"amount": 1, "per": "month"}}
+    first = submit(api, 2, queue="research", max_duration="30s")  # at most 0.30
+    api.wait_state(first, "running")
+    second = submit(api, 0, queue="research", max_duration="30s")
+    elsewhere = submit(api, 0, max_duration="30s")
+    why = api.why(second)
+    assert why["kind"] == "budget" and why["budget"]["queue"] == "research" and why["budget"]["user"] == me, why
+    assert why["budget"]["amount"] == 0.5 and why["budget"]["committed"] > 0.2
+    assert why["text"].startswith(f"budget of user {me} in queue research: 0.0"), why["text"]
+    assert api.wait_end(elsewhere)["result"] == "ok"  # of another queue: it does not wait
+    assert api.wait_end(first)["result"] == "ok"
+    assert api.wait_end(second)["result"] == "ok"
+    mine = queue(api, "research")["users"][me]["budget"]
+    assert 0.02 <= mine["spent"] < 0.3 and mine["amount"] == 0.5 and mine["until"] > mine["since"]
+    assert mine["spent"] == queue(api, "research")["budget"]["spent"]
+    assert f'tarn_user_spent_total{{queue="research",user="{me}"}}' in api.raw("GET", "/metrics")[1].decode()
+    daemon.kill()
+    daemon.start()
+    assert queue(api, "research")["users"][me]["budget"]["spent"] >= mine["spent"]
+    daemon.terminate()
+    assert "all the same" in daemon.verify()
+    with pytest.raises(Refused) as refused:
+        daemon.start()
+        apply(daemon, queues={"research": {"groups": {"root": {"budget": 5}}}})
+    assert "groups: root: budget: queues and users have budgets" in refused.value.message
 
 
 def test_a_repeating_job_is_submitted_once_for_each_time_also_over_a_crash(clocked):

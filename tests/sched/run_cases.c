@@ -626,22 +626,32 @@ static int64_t during_of(const struct run *run, const char *key)
     return !value ? ABSENT : strcmp(value, "none") == 0 ? QUOTA_NONE : milli_of(run, key, 0);
 }
 
+/* What the queue may spend, then each user in it, then `named`. */
 static uint32_t budgets_of(const struct run *run, struct event_budget *budgets)
 {
-    const char *per = string_of(run, "per");
-    uint8_t firmness = has(run, "kill") ? BUDGET_KILL : has(run, "hard") ? BUDGET_HARD : 0;
+    static const char *const keys[][ACCOUNTS] = { { "budget", "gpu_time" },
+                                                  { "each_budget", "each_gpu_time" },
+                                                  { "named_budget", "named_gpu_time" } };
+    const char *const users[] = { "", "each", string_of(run, "named") };
     uint32_t count = 0;
 
-    if (find(run, "budget"))
-        budgets[count++] = (struct event_budget){ .account = ACCOUNT_MONEY,
-                                                  .most = milli_of(run, "budget", 0) * 1000,
-                                                  .window = per,
-                                                  .firmness = firmness };
-    if (find(run, "gpu_time"))
-        budgets[count++] = (struct event_budget){ .account = ACCOUNT_GPU_TIME,
-                                                  .most = duration_of(run, "gpu_time", 0),
-                                                  .window = per,
-                                                  .firmness = firmness };
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        for (enum account_kind kind = 0; kind < ACCOUNTS; kind++) {
+            const char *key = keys[i][kind];
+            if (!find(run, key))
+                continue;
+            budgets[count++] = (struct event_budget){
+                .account = (uint8_t)kind,
+                .most =
+                    kind == ACCOUNT_MONEY ? milli_of(run, key, 0) * 1000 : duration_of(run, key, 0),
+                .window = string_of(run, "per"),
+                .firmness = has(run, "kill")   ? BUDGET_KILL
+                            : has(run, "hard") ? BUDGET_HARD
+                                               : 0,
+                .user = users[i],
+            };
+        }
+    }
     return count;
 }
 
@@ -649,7 +659,7 @@ static void do_queue(struct run *run)
 {
     struct cell_quota cell;
     bool has_cells = read_cells(run, &cell);
-    struct event_budget budgets[ACCOUNTS];
+    struct event_budget budgets[ACCOUNTS * 3];
     struct event_during during = {
         .window = string_of(run, "during"),
         .resource = find(run, "during_of") ? string_of(run, "during_of") : "gpus",
@@ -947,6 +957,8 @@ static void say_why(struct run *run)
         text_printf(&run->out, " need=%s", need_kind_name((enum need_kind)why.wanted));
     else if (why.wanted)
         text_printf(&run->out, " wanted=%" PRId64 " free=%" PRId64, why.wanted, why.free);
+    if (why.user > 0)
+        text_printf(&run->out, " user=%s", state_user(run->lab->state, why.user - 1));
     if (why.kind == WHY_BUDGET)
         text_printf(&run->out, " spent=%" PRId64 " committed=%" PRId64, why.spent, why.committed);
     if (why.most)
@@ -998,10 +1010,13 @@ static void show_money(struct run *run)
     const struct state *state = run->lab->state;
     char buffer[UNITS_TEXT_SIZE];
 
-    for (uint32_t i = 1; i < state->queues.count; i++) {
+    for (uint32_t i = 1; i < state->payers.items.count; i++) {
+        const struct payer *payer = &state->payers.items.items[i];
+        bool is_user = payer->user != PAYER_ALL;
         struct account accounts[ACCOUNTS];
         state_accounts(state, i, run->lab->now, accounts);
-        text_printf(&run->out, "       queue %s spent ", state->queues.items[i].name);
+        text_printf(&run->out, "       queue %s%s%s spent ", state->queues.items[payer->queue].name,
+                    is_user ? " user " : "", is_user ? state_user(state, payer->user) : "");
         say_money(run, accounts[ACCOUNT_MONEY].spent);
         text_printf(&run->out, ", %s of a gpu\n",
                     units_format_duration(buffer, accounts[ACCOUNT_GPU_TIME].spent));

@@ -19,7 +19,7 @@
 
 enum { SEEDS = 120, STEPS = 500 };
 
-static uint64_t barred_grants, kept_grants, budget_grants, stops;
+static uint64_t barred_grants, kept_grants, budget_grants, user_grants, stops;
 
 /* ---- reservations ---- */
 
@@ -186,15 +186,17 @@ static void check_budgets(const struct lab *lab, const bool *was_granted, uint64
 {
     const struct state *state = lab->state;
 
-    for (uint32_t i = 0; i < state->queues.count; i++) {
+    for (uint32_t i = 0; i < state->payers.items.count; i++) {
+        const struct payer *payer = &state->payers.items.items[i];
         for (enum account_kind kind = 0; kind < ACCOUNTS; kind++) {
-            const struct account *account = &state->queues.items[i].accounts[kind];
+            const struct account *account = &payer->accounts[kind];
             double sum = 0;
             bool is_any = false;
             if (account->most == ACCOUNT_NO_BUDGET)
                 continue;
             for (const struct job *job = state->first_job; job; job = job->next) {
-                if (!job_is_active(job) || !is_below(state, job->queue, i))
+                if (!job_is_active(job) || !is_below(state, job->queue, payer->queue) ||
+                    (payer->user != PAYER_ALL && payer->user != job->user))
                     continue;
                 usec_t end = job->state == JOB_STOPPING ? state->now : job->run->expected_end;
                 double cost = cost_until(state, job, end, account, kind);
@@ -204,11 +206,12 @@ static void check_budgets(const struct lab *lab, const bool *was_granted, uint64
             struct account accounts[ACCOUNTS];
             state_accounts(state, i, state->now, accounts);
             budget_grants += is_any && !state->settings.predict;
+            user_grants += is_any && payer->user != PAYER_ALL;
             /* Predictions count the usual time of the new one, and the upper of what runs. */
             if (is_any && !state->settings.predict &&
                 sum + (double)accounts[kind].spent > (double)account->most + 1)
                 fail_msg("seed %" PRIu64 ": queue %s: %.0f more, %" PRId64 " spent of %" PRId64,
-                         seed, state->queues.items[i].name, sum, accounts[kind].spent,
+                         seed, state->queues.items[payer->queue].name, sum, accounts[kind].spent,
                          account->most);
         }
     }
@@ -262,6 +265,7 @@ static void reservations_and_budgets_hold_whatever_happens(void **state)
                   " within budgets, %" PRIu64 " stops\n",
                   barred_grants, kept_grants, budget_grants, stops);
     assert_true(barred_grants > 50 && kept_grants > 50 && budget_grants > 50 && stops > 50);
+    assert_true(user_grants > 50);
 }
 
 /* What the jobs of a queue cost is what it spent, to the rounding of each. */
@@ -278,7 +282,7 @@ static void a_queue_spends_what_its_jobs_cost(void **unused)
             chaos_step(chaos);
         state = chaos->lab->state;
         struct account accounts[ACCOUNTS];
-        state_accounts(state, QUEUE_ROOT, state->now, accounts);
+        state_accounts(state, state->queues.items[QUEUE_ROOT].payer, state->now, accounts);
         for (const struct job *job = state->first_job; job; job = job->next)
             sum += state_cost(state, job, state->now);
         if (llabs(sum - accounts[ACCOUNT_MONEY].spent) > (int64_t)state->jobs.count)

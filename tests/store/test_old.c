@@ -82,6 +82,11 @@ static void an_old_journal_and_an_old_snapshot_are_the_same_state(void **unused)
     assert_memory_equal(first.bytes, second.bytes, first.length);
 }
 
+static const struct payer *payer_of(const struct state *state, const struct queue *queue)
+{
+    return &state->payers.items.items[queue->payer];
+}
+
 static void quotas_of_an_old_journal_are_what_they_were(void **unused)
 {
     (void)unused;
@@ -102,8 +107,8 @@ static void quotas_of_an_old_journal_are_what_they_were(void **unused)
     assert_int_equal(research->during.items[0].quota.limit, 4000);
     assert_int_equal(research->during.items[0].quota.borrow, 1000);
     assert_int_equal(research->during.items[2].quota.guarantee, 2000);
-    assert_int_equal(research->accounts[ACCOUNT_MONEY].most, 5000500000);
-    assert_int_equal(prod->accounts[ACCOUNT_MONEY].most, ACCOUNT_NO_BUDGET);
+    assert_int_equal(payer_of(state, research)->accounts[ACCOUNT_MONEY].most, 5000500000);
+    assert_int_equal(payer_of(state, prod)->accounts[ACCOUNT_MONEY].most, ACCOUNT_NO_BUDGET);
     assert_int_equal(pool->during.items[0].milli_min, 0);
     assert_int_equal(pool->during.items[1].milli_min, ABSENT);
     assert_int_equal(pool->during.items[1].milli_max, 2000);

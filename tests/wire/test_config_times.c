@@ -52,8 +52,23 @@ static const char times[] =
     "    during: {nights: {limit: {gpus: 32, h100: 4}, borrow: none}, weekend: {guarantee: 2}}\n"
     "    budget: {amount: 5000.5, per: week, hard: kill}\n"
     "    gpu_hours: {amount: 2000, per: quarter, hard: true}\n"
+    "    users:\n"
+    "      each: {gpus: 4, gpu_hours: 100}\n"
+    "      ana: {budget: {amount: 7, per: day, hard: kill}}\n"
+    "      ben: 2\n"
     "pools:\n"
     "  inference: {min: 2, max: 6, during: {nights: {min: 1, max: 2}}}\n";
+
+static void research_budgets_are_read(const struct event_budget *budgets)
+{
+    assert_string_equal(budgets[0].user, "");
+    assert_int_equal(budgets[0].account, ACCOUNT_MONEY);
+    assert_int_equal(budgets[0].most, 5000500000);
+    assert_string_equal(budgets[0].window, "each week");
+    assert_int_equal(budgets[0].firmness, BUDGET_KILL);
+    assert_int_equal(budgets[1].account, ACCOUNT_GPU_TIME);
+    assert_int_equal(budgets[1].most, 2000 * USEC_PER_HOUR);
+}
 
 static void all_of_it_is_read(void **state)
 {
@@ -81,13 +96,17 @@ static void all_of_it_is_read(void **state)
     assert_string_equal(research->during[1].resource, "h100");
     assert_int_equal(research->during[2].quota.guarantee, 2000);
     assert_int_equal(research->during[2].quota.limit, ABSENT);
-    assert_int_equal(research->budgets_count, 2);
-    assert_int_equal(research->budgets[0].account, ACCOUNT_MONEY);
-    assert_int_equal(research->budgets[0].most, 5000500000);
-    assert_string_equal(research->budgets[0].window, "each week");
-    assert_int_equal(research->budgets[0].firmness, BUDGET_KILL);
-    assert_int_equal(research->budgets[1].account, ACCOUNT_GPU_TIME);
-    assert_int_equal(research->budgets[1].most, 2000 * USEC_PER_HOUR);
+    assert_int_equal(research->subjects_count, 2);
+    assert_int_equal(research->budgets_count, 4);
+    assert_string_equal(research->budgets[0].user, EACH_USER);
+    assert_int_equal(research->budgets[0].account, ACCOUNT_GPU_TIME);
+    assert_int_equal(research->budgets[0].most, 100 * USEC_PER_HOUR);
+    assert_string_equal(research->budgets[0].window, "each month");
+    assert_string_equal(research->budgets[1].user, "ana");
+    assert_int_equal(research->budgets[1].most, 7000000);
+    assert_string_equal(research->budgets[1].window, "each day");
+    assert_int_equal(research->budgets[1].firmness, BUDGET_KILL);
+    research_budgets_are_read(&research->budgets[2]);
     assert_int_equal(config->queues[0].budgets_count, 1);
     assert_string_equal(config->queues[0].budgets[0].window, "each month");
     assert_int_equal(config->pools[0].during[0].milli_max, 2000);
@@ -125,6 +144,8 @@ static void a_change_is_said_in_a_line(void **state)
         "limit during nights 32 -> 16 gpus",
         "budget 5000.5 per week, hard: kill -> 10 per month",
         "gpu_hours 2000 per quarter, hard -> none",
+        "gpu_hours of each user 100 per month -> none",
+        "budget of ana 7 per day, hard: kill -> none",
         "window nights        22:00-06:00 -> 21:00-06:00",
         "window weekend       removed",
         "tariff nights        0.6 during nights -> 0.5 during nights",
@@ -181,6 +202,15 @@ static void what_is_wrong_is_said_with_its_line(void **state)
           "t.yaml:2: queue q: budget: per: 'fortnight': expected hour, day, week, month, quarter "
           "or "
           "year" },
+        { "queues:\n  q: {users: {ana: {budget: -1}}}\n",
+          "t.yaml:2: queue q: users: ana: budget: expected budget: a number from 0 to 1000000000" },
+        { "queues:\n  q: {users: {each: {gpu_hours: {amount: 1, per: aeon}}}}\n",
+          "t.yaml:2: queue q: users: each: gpu_hours: per: 'aeon': expected hour, day, week, "
+          "month, "
+          "quarter or year" },
+        { "queues:\n  q: {groups: {students: {budget: 4}}}\n",
+          "t.yaml:2: queue q: groups: students: budget: queues and users have budgets, Unix groups "
+          "have none" },
         { "queues:\n  q: {gpu_hours: {amount: 1, hard: maybe}}\n",
           "t.yaml:2: queue q: gpu_hours: hard: expected true, false or kill" },
         { "windows: {n: \"22:00-06:00\"}\nqueues: {a: {}}\npools:\n  p: {type: static, queue: a, "
@@ -203,10 +233,9 @@ static void it_names_every_window_that_it_needs(void **state)
 {
     (void)state;
     AUTO(config) struct config *config = parsed(times);
-    static const char *const names[] = {
-        "nights",       "weekend",     "each week",         "each month",
-        "each quarter", "tariff peak", "reservation course"
-    };
+    static const char *const names[] = { "nights",      "weekend",           "each day",
+                                         "each week",   "each month",        "each quarter",
+                                         "tariff peak", "reservation course" };
 
     assert_int_equal(config->window_count, COUNT_OF(names));
     for (size_t i = 0; i < config->window_count; i++)

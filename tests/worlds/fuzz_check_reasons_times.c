@@ -2,6 +2,7 @@
 /* Why a job waits for an hour, or for money. */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "worlds/fuzz_check.h"
 #include "worlds/fuzz_leave.h"
@@ -75,8 +76,13 @@ bool fuzz_budget_is_true(const struct reason *reason, struct error *found)
 
     if (!queue || why->account >= ACCOUNTS)
         return false;
-    int64_t sum = fuzz_spent_at_most(reason->run, why->queue, (enum account_kind)why->account);
-    int64_t most = queue->accounts[why->account].most,
+    const struct shadow_payer *payer =
+        shadow_payer(reason->shadow, why->queue, why->user > 0 ? reason->job->user : "");
+    if (!payer || (why->user > 0 &&
+                   strcmp(state_user(reason->run->state, why->user - 1), reason->job->user) != 0))
+        return UNTRUE(reason, found, "queue %s has no budget of user %u", queue->name, why->user);
+    int64_t sum = fuzz_spent_at_most(reason->run, payer, (enum account_kind)why->account);
+    int64_t most = payer->accounts[why->account].most,
             slack = (int64_t)reason->shadow->active.count;
     return (most != ACCOUNT_NO_BUDGET && (sum >= most || sum + why->wanted + slack >= most)) ||
            UNTRUE(reason, found,

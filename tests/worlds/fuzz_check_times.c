@@ -121,12 +121,11 @@ bool check_tariff_waited_for(struct fuzz_run *run, const struct event *event, st
                     shadow_factor(&shadow->times, shadow->now), job->tariff_most);
 }
 
-static bool check_account(struct fuzz_run *run, uint32_t number, enum account_kind kind,
-                          const struct shadow_job *job, struct error *found)
+static bool check_account(struct fuzz_run *run, const struct shadow_payer *payer,
+                          enum account_kind kind, const struct shadow_job *job, struct error *found)
 {
     const struct shadow *shadow = run->shadow;
-    const struct shadow_queue *queue = &shadow->queues.items[number];
-    const struct shadow_account *account = &queue->accounts[kind];
+    const struct shadow_account *account = &payer->accounts[kind];
 
     /* Where run times are predicted, it may be taken to end while hours cost nothing. */
     bool may_be_free = kind == ACCOUNT_MONEY && shadow->has_predicted &&
@@ -134,20 +133,22 @@ static bool check_account(struct fuzz_run *run, uint32_t number, enum account_ki
     if (account->most == ACCOUNT_NO_BUDGET || may_be_free ||
         shadow_cost_ahead(shadow, account, kind, job, fuzz_expected_end(run, job)) == 0)
         return true;
-    int64_t sum = fuzz_spent_at_least(run, number, kind, job);
+    int64_t sum = fuzz_spent_at_least(run, payer, kind, job);
     return sum <= account->most || NOT_HELD(found,
-                                            "job %" PRIu64 ": queue %s will have spent %" PRId64
+                                            "job %" PRIu64 ": queue %s %s will have spent %" PRId64
                                             " of %" PRId64 " (account %d)",
-                                            job->id, queue->name, sum, account->most, kind);
+                                            job->id, shadow->queues.items[payer->queue].name,
+                                            payer->user, sum, account->most, kind);
 }
 
 bool check_budget_kept(struct fuzz_run *run, const struct event *event, struct error *found)
 {
     const struct shadow_job *job = shadow_job(run->shadow, event->grant.job);
 
-    for (uint32_t at = job->queue; at != QUEUE_ROOT; at = run->shadow->queues.items[at].parent) {
+    LIST_EACH (const struct shadow_payer, payer, &run->shadow->payers) {
         for (enum account_kind kind = 0; kind < ACCOUNTS; kind++) {
-            if (!check_account(run, at, kind, job, found))
+            if (shadow_pays(run->shadow, payer, job) &&
+                !check_account(run, payer, kind, job, found))
                 return false;
         }
     }
@@ -210,17 +211,24 @@ bool check_spent_is_cost(struct fuzz_run *run, const struct event *event, struct
     struct account accounts[ACCOUNTS];
 
     (void)event;
-    for (uint32_t i = 0; i < shadow->queues.count; i++) {
-        const struct shadow_queue *queue = &shadow->queues.items[i];
+    if (shadow->payers.count != run->state->payers.items.count)
+        return NOT_HELD(found, "%zu payers, expected %zu", run->state->payers.items.count,
+                        shadow->payers.count);
+    for (uint32_t i = 0; i < shadow->payers.count; i++) {
+        const struct payer *said = &run->state->payers.items.items[i];
+        const char *user = said->user == PAYER_ALL ? "" : state_user(run->state, said->user);
+        const struct shadow_payer *payer = shadow_payer(shadow, said->queue, user);
         state_accounts(run->state, i, shadow->now, accounts);
         for (enum account_kind kind = 0; kind < ACCOUNTS; kind++) {
-            int64_t spent = shadow_spent(&queue->accounts[kind], kind);
-            if (accounts[kind].spent != spent || accounts[kind].most != queue->accounts[kind].most)
+            const struct shadow_account *account = payer ? &payer->accounts[kind] : NULL;
+            if (!account || accounts[kind].spent != shadow_spent(account, kind) ||
+                accounts[kind].most != account->most)
                 return NOT_HELD(found,
-                                "queue %s: spent %" PRId64 " of %" PRId64 " (account %d), expected "
-                                "%" PRId64 " of %" PRId64,
-                                queue->name, accounts[kind].spent, accounts[kind].most, kind, spent,
-                                queue->accounts[kind].most);
+                                "queue %u %s: spent %" PRId64 " of %" PRId64 " (account %d), "
+                                "expected %" PRId64 " of %" PRId64,
+                                said->queue, user, accounts[kind].spent, accounts[kind].most, kind,
+                                account ? shadow_spent(account, kind) : -1,
+                                account ? account->most : -1);
         }
     }
     for (size_t i = 0; i < shadow->jobs.count; i++) {

@@ -76,6 +76,7 @@ static void settle(struct shadow *shadow, struct shadow_job *job)
 {
     bool waits = job->needs_left > 0 || job->needs_expected > 0 || job->begin > shadow->now;
 
+    shadow_claim_payers(shadow, job);
     become(shadow, job, job->is_held ? JOB_HELD : waits ? JOB_WAITING : JOB_QUEUED);
 }
 

@@ -256,18 +256,18 @@ static int64_t whole_of(wide_t sum, enum account_kind kind)
     return whole < INT64_MAX ? (int64_t)whole : INT64_MAX;
 }
 
-int64_t fuzz_spent_at_least(const struct fuzz_run *run, uint32_t number, enum account_kind kind,
-                            const struct shadow_job *started)
+int64_t fuzz_spent_at_least(const struct fuzz_run *run, const struct shadow_payer *payer,
+                            enum account_kind kind, const struct shadow_job *started)
 {
     const struct shadow *shadow = run->shadow;
-    const struct shadow_account *account = &shadow->queues.items[number].accounts[kind];
+    const struct shadow_account *account = &payer->accounts[kind];
     bool is_known = started->estimate == 0 && !shadow->has_predicted;
     wide_t sum = account->sum;
 
     for (size_t i = 0; i < shadow->active.count; i++) {
         const struct shadow_job *job = active_job(shadow, i);
         if (job->state != JOB_STOPPING && (job != started || is_known) &&
-            shadow_is_below(shadow, job->queue, number))
+            shadow_pays(shadow, payer, job))
             sum += shadow_cost_ahead(shadow, account, kind, job, fuzz_expected_end(run, job));
     }
     return whole_of(sum, kind);
@@ -286,15 +286,16 @@ static wide_t most_ahead(const struct fuzz_run *run, const struct shadow_account
     return thought > most ? thought : most;
 }
 
-int64_t fuzz_spent_at_most(const struct fuzz_run *run, uint32_t number, enum account_kind kind)
+int64_t fuzz_spent_at_most(const struct fuzz_run *run, const struct shadow_payer *payer,
+                           enum account_kind kind)
 {
     const struct shadow *shadow = run->shadow;
-    const struct shadow_account *account = &shadow->queues.items[number].accounts[kind];
+    const struct shadow_account *account = &payer->accounts[kind];
     wide_t sum = account->sum;
 
     for (size_t i = 0; i < shadow->active.count; i++) {
         const struct shadow_job *job = active_job(shadow, i);
-        if (shadow_is_below(shadow, job->queue, number))
+        if (shadow_pays(shadow, payer, job))
             sum += most_ahead(run, account, kind, job);
     }
     return whole_of(sum, kind);
@@ -308,44 +309,44 @@ static bool spends(const struct shadow *shadow, const struct shadow_job *job,
 }
 
 /* What is spent an instant later, if nothing changes. */
-static int64_t spent_by(const struct shadow *shadow, uint32_t number, enum account_kind kind,
-                        usec_t at)
+static int64_t spent_by(const struct shadow *shadow, const struct shadow_payer *payer,
+                        enum account_kind kind, usec_t at)
 {
-    struct shadow_account account = shadow->queues.items[number].accounts[kind];
+    struct shadow_account account = payer->accounts[kind];
     uint32_t factor = shadow_factor(&shadow->times, shadow->now);
 
     for (size_t i = 0; i < shadow->active.count; i++) {
         const struct shadow_job *job = active_job(shadow, i);
         int64_t each = kind == ACCOUNT_MONEY ? job->rate * factor : job->lease->milli;
-        if (shadow_is_below(shadow, job->queue, number))
+        if (shadow_pays(shadow, payer, job))
             account.sum += (wide_t)(uint64_t)each * (uint64_t)(at - shadow->now);
     }
     return shadow_spent(&account, kind);
 }
 
-static bool check_budget_left(const struct fuzz_run *run, uint32_t number, enum account_kind kind,
-                              usec_t wakeup, struct error *found)
+static bool check_budget_left(const struct fuzz_run *run, const struct shadow_payer *payer,
+                              enum account_kind kind, usec_t wakeup, struct error *found)
 {
     const struct shadow *shadow = run->shadow;
-    const struct shadow_queue *queue = &shadow->queues.items[number];
-    const struct shadow_account *account = &queue->accounts[kind];
+    const struct shadow_account *account = &payer->accounts[kind];
+    const char *name = shadow->queues.items[payer->queue].name;
 
     for (size_t i = 0; i < shadow->active.count; i++) {
         const struct shadow_job *job = active_job(shadow, i);
         bool may_go = job->is_preemptible || account->firmness == BUDGET_KILL;
         if (!runs_on(job) || !may_go || !spends(shadow, job, kind) ||
-            !shadow_is_below(shadow, job->queue, number))
+            !shadow_pays(shadow, payer, job))
             continue;
         if (shadow_is_used_up(account, kind, job->is_preemptible))
-            return NOT_HELD(found, "job %" PRIu64 ": runs on, queue %s has spent %" PRId64, job->id,
-                            queue->name, shadow_spent(account, kind));
+            return NOT_HELD(found, "job %" PRIu64 ": runs on, queue %s %s has spent %" PRId64,
+                            job->id, name, payer->user, shadow_spent(account, kind));
         usec_t edge = shadow_any_edge_after(&shadow->times, shadow->now);
         usec_t until = wakeup < edge ? wakeup : edge;
         until = until < shadow->now + USEC_PER_DAY ? until : shadow->now + USEC_PER_DAY;
-        if (until > shadow->now && spent_by(shadow, number, kind, until - 1) >= account->most)
-            return NOT_HELD(found,
-                            "queue %s: will have spent all before the brain wakes up at %" PRId64,
-                            queue->name, wakeup);
+        if (until > shadow->now && spent_by(shadow, payer, kind, until - 1) >= account->most)
+            return NOT_HELD(
+                found, "queue %s %s: will have spent all before the brain wakes up at %" PRId64,
+                name, payer->user, wakeup);
         return true;
     }
     return true;
@@ -353,11 +354,11 @@ static bool check_budget_left(const struct fuzz_run *run, uint32_t number, enum 
 
 bool fuzz_budgets_left(const struct fuzz_run *run, usec_t wakeup, struct error *found)
 {
-    for (uint32_t i = 0; i < run->shadow->queues.count; i++) {
+    LIST_EACH (const struct shadow_payer, payer, &run->shadow->payers) {
         for (enum account_kind kind = 0; kind < ACCOUNTS; kind++) {
-            const struct shadow_account *account = &run->shadow->queues.items[i].accounts[kind];
+            const struct shadow_account *account = &payer->accounts[kind];
             if (account->most != ACCOUNT_NO_BUDGET && account->firmness != BUDGET_SOFT &&
-                !check_budget_left(run, i, kind, wakeup, found))
+                !check_budget_left(run, payer, kind, wakeup, found))
                 return false;
         }
     }
@@ -402,11 +403,10 @@ static bool is_not_paid_for(const struct shadow *shadow, const struct shadow_job
 {
     bool is = false;
 
-    for (uint32_t at = job->queue; at != QUEUE_ROOT; at = shadow->queues.items[at].parent) {
+    LIST_EACH (const struct shadow_payer, payer, &shadow->payers) {
         for (enum account_kind kind = 0; kind < ACCOUNTS && !is; kind++)
-            is = spends(shadow, job, kind) &&
-                 shadow_is_used_up(&shadow->queues.items[at].accounts[kind], kind,
-                                   job->is_preemptible);
+            is = shadow_pays(shadow, payer, job) && spends(shadow, job, kind) &&
+                 shadow_is_used_up(&payer->accounts[kind], kind, job->is_preemptible);
     }
     return is;
 }

@@ -28,12 +28,13 @@ int64_t fuzz_held_at(const struct shadow *shadow, uint32_t queue, uint32_t resou
 usec_t fuzz_edge_of_queue(const struct shadow *shadow, uint32_t queue, usec_t at);
 
 usec_t fuzz_expected_end(const struct fuzz_run *run, const struct shadow_job *job);
-/* What a queue will have spent when all that run have ended, at the least: those that are being
+/* What a payer will have spent when all that run have ended, at the least: those that are being
  * stopped cost nothing more, and it is unknown what was expected of `started`. */
-int64_t fuzz_spent_at_least(const struct fuzz_run *run, uint32_t queue, enum account_kind kind,
-                            const struct shadow_job *started);
+int64_t fuzz_spent_at_least(const struct fuzz_run *run, const struct shadow_payer *payer,
+                            enum account_kind kind, const struct shadow_job *started);
 /* At the most: all run until their limit. */
-int64_t fuzz_spent_at_most(const struct fuzz_run *run, uint32_t queue, enum account_kind kind);
+int64_t fuzz_spent_at_most(const struct fuzz_run *run, const struct shadow_payer *payer,
+                           enum account_kind kind);
 
 /* Whether there is such a reason to stop it: a STOP with a rule of time. */
 bool fuzz_is_to_leave(const struct fuzz_run *run, const struct shadow_job *job, uint8_t rule);

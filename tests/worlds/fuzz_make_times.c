@@ -153,7 +153,7 @@ static int64_t random_bound(struct making *making, uint32_t percent)
 void making_add_times(struct making *making, struct event_queue *queue)
 {
     struct event_during *during = arena_take(&making->world->strings, 2, sizeof(*during));
-    struct event_budget *budgets = arena_take(&making->world->strings, 2, sizeof(*budgets));
+    struct event_budget *budgets = arena_take(&making->world->strings, 3, sizeof(*budgets));
     usec_t usual = making->world->temper.run_usual;
 
     for (uint32_t i = 0; making->has_times && i < 2 && making_chance(making, 45); i++) {
@@ -170,13 +170,15 @@ void making_add_times(struct making *making, struct event_queue *queue)
             quota->guarantee = ABSENT;
         queue->during_count++;
     }
-    for (uint32_t i = 0; making->has_times && i < 2 && making_chance(making, 40); i++) {
+    for (uint32_t i = 0; making->has_times && i < 3 && making_chance(making, 40); i++) {
         budgets[i].account = (uint8_t)making_below(making, ACCOUNTS);
         budgets[i].window = making_chance(making, 70) ? "each day" : "";
         budgets[i].firmness = (uint8_t)making_below(making, FIRMNESSES);
         budgets[i].most = (int64_t)making_below(making, 30) * (1 + making->gpus / 4) * usual;
         if (budgets[i].account == ACCOUNT_MONEY)
             budgets[i].most = budgets[i].most / (USEC_PER_HOUR / 1000000) + making_below(making, 9);
+        if (making_chance(making, 50))
+            budgets[i].user = making_chance(making, 50) ? "each" : "ana";
         queue->budgets_count++;
     }
     queue->during = during;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worlds/fuzz_money.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "worlds/fuzz_shadow.h"
@@ -57,11 +58,11 @@ static void pay(struct shadow *shadow, usec_t until)
         wide_t money = product(job->rate, factor, time);
         wide_t gpus = product(job->lease->milli, 1, time);
         job->cost += money;
-        for (uint32_t at = job->queue;; at = shadow->queues.items[at].parent) {
-            shadow->queues.items[at].accounts[ACCOUNT_MONEY].sum += money;
-            shadow->queues.items[at].accounts[ACCOUNT_GPU_TIME].sum += gpus;
-            if (at == QUEUE_ROOT)
-                break;
+        LIST_EACH (struct shadow_payer, payer, &shadow->payers) {
+            if (!shadow_pays(shadow, payer, job))
+                continue;
+            payer->accounts[ACCOUNT_MONEY].sum += money;
+            payer->accounts[ACCOUNT_GPU_TIME].sum += gpus;
         }
     }
     shadow->now = until;
@@ -82,11 +83,10 @@ static void renew(const struct shadow *shadow, struct shadow_account *account)
 
 void shadow_renew(struct shadow *shadow)
 {
-    for (size_t i = 0; i < shadow->queues.count; i++) {
+    LIST_EACH (struct shadow_payer, payer, &shadow->payers) {
         for (size_t k = 0; k < ACCOUNTS; k++) {
-            struct shadow_account *account = &shadow->queues.items[i].accounts[k];
-            if (account->window > 0)
-                renew(shadow, account);
+            if (payer->accounts[k].window > 0)
+                renew(shadow, &payer->accounts[k]);
         }
     }
 }
@@ -108,25 +108,103 @@ void shadow_pass(struct shadow *shadow, usec_t until)
 
 /* ---- budgets ---- */
 
-void shadow_budgets_set(struct shadow *shadow, struct shadow_queue *queue,
-                        const struct event_queue *event)
+static const struct shadow_budget *budget_of(const struct shadow_queue *queue, const char *user,
+                                             enum account_kind kind)
 {
-    for (uint32_t i = 0; i < ACCOUNTS; i++) {
-        struct shadow_account *account = &queue->accounts[i];
-        const struct event_budget *budget = NULL;
-        uint32_t window = 0;
-        for (uint32_t k = 0; k < event->budgets_count; k++)
-            budget = event->budgets[k].account == i ? &event->budgets[k] : budget;
+    const struct shadow_budget *own = NULL, *each = NULL;
+
+    LIST_EACH (const struct shadow_budget, budget, &queue->budgets) {
+        if (budget->account == kind && strcmp(budget->user, user) == 0)
+            own = budget;
+        if (budget->account == kind && strcmp(budget->user, "each") == 0 && user[0])
+            each = budget;
+    }
+    return own ? own : each;
+}
+
+static void set_accounts(const struct shadow *shadow, struct shadow_payer *payer)
+{
+    for (enum account_kind kind = 0; kind < ACCOUNTS; kind++) {
+        struct shadow_account *account = &payer->accounts[kind];
+        const struct shadow_budget *budget =
+            budget_of(&shadow->queues.items[payer->queue], payer->user, kind);
+        uint32_t window = budget ? budget->window : 0;
+        bool goes_on =
+            account->window == window && (!payer->user[0] || account->most != ACCOUNT_NO_BUDGET);
         account->most = budget ? budget->most : ACCOUNT_NO_BUDGET;
         account->firmness = budget ? budget->firmness : 0;
-        if (budget && budget->window[0])
-            window = shadow_times_claim(&shadow->times, budget->window) + 1;
-        if (account->window == window)
-            continue; /* it goes on in its period */
+        if (goes_on)
+            continue;
         account->window = window;
         account->sum = 0;
         account->since =
             window > 0 ? shadow_edge_before(&shadow->times, window - 1, shadow->now) : 0;
+    }
+}
+
+void shadow_add_payer(struct shadow *shadow, uint32_t queue, const char *user)
+{
+    struct shadow_payer payer = { .queue = queue };
+
+    snprintf(payer.user, sizeof(payer.user), "%s", user);
+    for (size_t i = 0; i < ACCOUNTS; i++)
+        payer.accounts[i].most = ACCOUNT_NO_BUDGET;
+    list_add(&shadow->payers, payer);
+    set_accounts(shadow, &shadow->payers.items[shadow->payers.count - 1]);
+}
+
+const struct shadow_payer *shadow_payer(const struct shadow *shadow, uint32_t queue,
+                                        const char *user)
+{
+    LIST_EACH (const struct shadow_payer, payer, &shadow->payers) {
+        if (payer->queue == queue && strcmp(payer->user, user) == 0)
+            return payer;
+    }
+    return NULL;
+}
+
+bool shadow_pays(const struct shadow *shadow, const struct shadow_payer *payer,
+                 const struct shadow_job *job)
+{
+    return (!payer->user[0] || strcmp(payer->user, job->user) == 0) &&
+           shadow_is_below(shadow, job->queue, payer->queue);
+}
+
+void shadow_claim_payers(struct shadow *shadow, const struct shadow_job *job)
+{
+    for (uint32_t at = job->queue; at != QUEUE_ROOT; at = shadow->queues.items[at].parent) {
+        const struct shadow_queue *queue = &shadow->queues.items[at];
+        bool has_any = budget_of(queue, job->user, ACCOUNT_MONEY) ||
+                       budget_of(queue, job->user, ACCOUNT_GPU_TIME);
+        if (has_any && !shadow_payer(shadow, at, job->user))
+            shadow_add_payer(shadow, at, job->user);
+    }
+}
+
+void shadow_budgets_set(struct shadow *shadow, struct shadow_queue *queue,
+                        const struct event_queue *event)
+{
+    uint32_t number = (uint32_t)(queue - shadow->queues.items);
+
+    queue->budgets.count = 0;
+    for (uint32_t i = 0; i < event->budgets_count; i++) {
+        const struct event_budget *said = &event->budgets[i];
+        struct shadow_budget budget = { .account = said->account,
+                                        .firmness = said->firmness,
+                                        .most = said->most };
+        if (said->window[0])
+            budget.window = shadow_times_claim(&shadow->times, said->window) + 1;
+        snprintf(budget.user, sizeof(budget.user), "%s", said->user ? said->user : "");
+        list_add(&queue->budgets, budget);
+    }
+    LIST_EACH (struct shadow_payer, payer, &shadow->payers) {
+        if (payer->queue == number)
+            set_accounts(shadow, payer);
+    }
+    for (size_t i = 0; i < shadow->jobs.count; i++) {
+        const struct shadow_job *job = shadow->jobs.items[i];
+        if (job && job->state != JOB_ENDED)
+            shadow_claim_payers(shadow, job);
     }
 }
 

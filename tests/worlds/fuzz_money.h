@@ -8,13 +8,24 @@
  * are exact. Whenever time passes, all allocations are charged.
  */
 
+#include <stdbool.h>
+
 #include "base/wide.h"
 #include "core/job/account.h"
 #include "core/journal/event.h"
 
+enum { SHADOW_USER_SIZE = 8 };
+
 struct shadow;
 struct shadow_job;
 struct shadow_queue;
+
+struct shadow_budget {
+    char user[SHADOW_USER_SIZE]; /* "": of the queue; "each" */
+    uint8_t account, firmness;
+    uint32_t window; /* as below */
+    int64_t most;
+};
 
 struct shadow_account {
     int64_t most; /* ACCOUNT_NO_BUDGET */
@@ -24,6 +35,13 @@ struct shadow_account {
     uint8_t firmness;
 };
 
+/* A queue, or a user in it. */
+struct shadow_payer {
+    uint32_t queue;
+    char user[SHADOW_USER_SIZE]; /* "": all */
+    struct shadow_account accounts[ACCOUNTS];
+};
+
 /* So many parts of a sum are a millionth, or a microsecond. */
 wide_t shadow_parts(enum account_kind kind);
 
@@ -31,6 +49,15 @@ wide_t shadow_parts(enum account_kind kind);
 void shadow_pass(struct shadow *shadow, usec_t until);
 /* Where a new period began; after windows were set. */
 void shadow_renew(struct shadow *shadow);
+void shadow_add_payer(struct shadow *shadow, uint32_t queue, const char *user);
+/* The user of the job is a payer wherever a queue has a budget for the user. */
+void shadow_claim_payers(struct shadow *shadow, const struct shadow_job *job);
+/* It is charged for the job. */
+bool shadow_pays(const struct shadow *shadow, const struct shadow_payer *payer,
+                 const struct shadow_job *job);
+/* That of the queue, or of a user in it; NULL: none. */
+const struct shadow_payer *shadow_payer(const struct shadow *shadow, uint32_t queue,
+                                        const char *user);
 void shadow_budgets_set(struct shadow *shadow, struct shadow_queue *queue,
                         const struct event_queue *event);
 /* After prices changed. */

@@ -11,8 +11,6 @@ void shadow_quota_init(struct shadow_queue *queue)
 {
     for (size_t i = 0; i < SHADOW_RESOURCES; i++)
         queue->quota[i] = queue->base[i] = QUOTA_OPEN;
-    for (size_t i = 0; i < ACCOUNTS; i++)
-        queue->accounts[i].most = ACCOUNT_NO_BUDGET;
 }
 
 static void drop_subjects(struct shadow_queue *queue)
@@ -27,6 +25,7 @@ void shadow_quota_release(struct shadow_queue *queue)
     drop_subjects(queue);
     list_release(&queue->subjects);
     list_release(&queue->during);
+    list_release(&queue->budgets);
 }
 
 static uint32_t find_resource(const struct shadow *shadow, const char *name)

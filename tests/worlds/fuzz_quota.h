@@ -41,7 +41,7 @@ struct shadow_queue {
     struct quota quota[SHADOW_RESOURCES]; /* that holds now */
     struct quota base[SHADOW_RESOURCES];  /* while no window is open */
     LIST(struct shadow_during) during;    /* of several open ones the last counts */
-    struct shadow_account accounts[ACCOUNTS];
+    LIST(struct shadow_budget) budgets;
     struct shadow_amounts owned, used, firm; /* static pools'; held; held by non-preemptible jobs */
     LIST(struct shadow_subject) subjects;
     usec_t min_runtime;

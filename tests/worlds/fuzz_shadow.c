@@ -74,6 +74,8 @@ struct shadow *shadow_create(void)
     list_add(&shadow->queues, (struct shadow_queue){ .name = mem_string("default") });
     shadow_quota_init(&shadow->queues.items[0]);
     shadow_quota_init(&shadow->queues.items[1]);
+    shadow_add_payer(shadow, 0, "");
+    shadow_add_payer(shadow, 1, "");
     shadow->queues.items[0].children = 1;
     list_add(&shadow->pools,
              (struct shadow_pool){ .name = mem_string("default"), .queue = mem_string("") });
@@ -111,6 +113,7 @@ static void release_world(struct shadow *shadow)
     list_release(&shadow->nodes);
     list_release(&shadow->devices);
     list_release(&shadow->queues);
+    list_release(&shadow->payers);
     list_release(&shadow->resources);
     list_release(&shadow->pools);
 }
@@ -388,6 +391,7 @@ static void apply_queue(struct shadow *shadow, const struct event_queue *event)
                  (struct shadow_queue){ .name = mem_string(event->name), .parent = parent });
         shadow->queues.items[parent].children++;
         shadow_quota_init(&shadow->queues.items[found]);
+        shadow_add_payer(shadow, (uint32_t)found, "");
     }
     shadow_quota_set(shadow, &shadow->queues.items[found], event);
 }

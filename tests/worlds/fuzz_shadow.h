@@ -128,6 +128,7 @@ struct shadow {
     LIST(struct shadow_node) nodes;
     LIST(struct shadow_device) devices;
     LIST(struct shadow_queue) queues;
+    LIST(struct shadow_payer) payers;
     LIST(char *) resources; /* names */
     int64_t prices[SHADOW_RESOURCES];
     struct shadow_times times;

@@ -37,7 +37,7 @@ json_t *view_sooner(const struct api *api, const struct job *job);
 void say_reservation_name(const struct reservation *reservation, struct text *text);
 bool why_say_time(const struct api *api, const struct why *why, struct text *text);
 void view_why_time(const struct api *api, const struct why *why, json_t *view);
-/* Add the budgets of a queue to its view. */
+/* Add the budgets of a queue, and of users in it, to its view. */
 void view_accounts(const struct api *api, uint32_t queue, json_t *view);
 
 /* view_why.c: in words, without a full stop: "4 gpus wanted, 2 free". */

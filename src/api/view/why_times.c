@@ -111,7 +111,12 @@ static void say_spent(const struct why *why, int64_t amount, struct text *text)
 
 static void say_budget(const struct api *api, const struct why *why, struct text *text)
 {
-    text_printf(text, "budget of queue %s: ", api_state(api)->queues.items[why->queue].name);
+    const struct state *state = api_state(api);
+
+    text_add(text, "budget of ");
+    if (why->user > 0)
+        text_printf(text, "user %s in ", state_user(state, why->user - 1));
+    text_printf(text, "queue %s: ", state->queues.items[why->queue].name);
     say_spent(why, why->spent, text);
     text_add(text, " of ");
     say_spent(why, why->most, text);
@@ -190,8 +195,9 @@ void view_why_time(const struct api *api, const struct why *why, json_t *view)
     if (why->kind == WHY_BUDGET)
         json_object_set_new(
             view, "budget",
-            json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "queue",
-                      state->queues.items[why->queue].name, "of",
+            json_pack("{s:s, s:s?, s:s, s:o, s:o, s:o, s:o, s:o}", "queue",
+                      state->queues.items[why->queue].name, "user",
+                      why->user > 0 ? state_user(state, why->user - 1) : NULL, "of",
                       why->account == ACCOUNT_MONEY ? "money" : "gpu_hours", "amount",
                       view_amount(why, why->most), "spent", view_amount(why, why->spent),
                       "committed", view_amount(why, why->committed), "wanted",
@@ -214,12 +220,29 @@ static json_t *view_account(const struct api *api, const struct account *account
         "hard", words[account->firmness < FIRMNESSES ? account->firmness : 0]);
 }
 
-void view_accounts(const struct api *api, uint32_t queue, json_t *view)
+static void view_payer(const struct api *api, uint32_t payer, json_t *view)
 {
     struct account accounts[ACCOUNTS];
 
-    state_accounts(api_state(api), queue, api_now(api), accounts);
+    state_accounts(api_state(api), payer, api_now(api), accounts);
     json_object_set_new(view, "budget", view_account(api, &accounts[ACCOUNT_MONEY], ACCOUNT_MONEY));
     json_object_set_new(view, "gpu_hours",
                         view_account(api, &accounts[ACCOUNT_GPU_TIME], ACCOUNT_GPU_TIME));
+}
+
+void view_accounts(const struct api *api, uint32_t queue, json_t *view)
+{
+    const struct state *state = api_state(api);
+    json_t *users = json_object();
+
+    view_payer(api, state->queues.items[queue].payer, view);
+    for (uint32_t i = 0; i < state->payers.items.count; i++) {
+        const struct payer *payer = &state->payers.items.items[i];
+        if (payer->queue != queue || payer->user == PAYER_ALL || !payer_has_budget(payer))
+            continue;
+        json_t *user = json_object();
+        view_payer(api, i, user);
+        json_object_set_new(users, state_user(state, payer->user), user);
+    }
+    json_object_set_new(view, "users", users);
 }

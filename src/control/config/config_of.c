@@ -69,14 +69,14 @@ static void add_times(struct config *config, struct event_queue *added, const st
         during->resource = config_text(config, state->resources.items[at->resource].name);
         during->quota = at->quota;
     }
-    for (uint8_t i = 0; i < ACCOUNTS; i++) {
-        const struct account *account = &queue->accounts[i];
-        const char *window = account->window > 0 ? window_name(state, account->window - 1) : "";
-        if (account->most == ACCOUNT_NO_BUDGET)
-            continue;
-        struct event_budget *budget = CONFIG_NEW(config, added->budgets, added->budgets_count);
-        *budget = (struct event_budget){ config_text(config, window), account->most, i,
-                                         account->firmness };
+    LIST_EACH (const struct budget, budget, &queue->budgets) {
+        const char *window = budget->window > 0 ? window_name(state, budget->window - 1) : "";
+        const char *user = budget->user == PAYER_ALL    ? ""
+                           : budget->user == PAYER_EACH ? EACH_USER
+                                                        : state_user(state, budget->user);
+        struct event_budget *said = CONFIG_NEW(config, added->budgets, added->budgets_count);
+        *said = (struct event_budget){ config_text(config, window), budget->most, budget->account,
+                                       budget->firmness, config_text(config, user) };
     }
 }
 
@@ -115,13 +115,12 @@ static bool is_as_made(const struct queue *queue)
 {
     static const struct queue_rules none;
     bool is = memcmp(&queue->rules, &none, sizeof(none)) == 0 && queue->names.count == 0 &&
-              queue->weight == 1 && queue->subjects.count == 0 && queue->during.count == 0 &&
-              queue->cells.count == 0 && queue->min_runtime == 0 && !queue->firm_within;
+              queue->weight == 1 && queue->subjects.count == 0 && queue->budgets.count == 0 &&
+              queue->during.count == 0 && queue->cells.count == 0 && queue->min_runtime == 0 &&
+              !queue->firm_within;
 
     for (size_t i = 0; i < RESOURCES_MAX; i++)
         is &= quota_is_empty(&queue->base[i]);
-    for (size_t i = 0; i < ACCOUNTS; i++)
-        is &= queue->accounts[i].most == ACCOUNT_NO_BUDGET;
     return is;
 }
 

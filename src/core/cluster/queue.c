@@ -18,6 +18,16 @@ void queue_release(struct queue *queue)
     list_release(&queue->cells);
     list_release(&queue->during);
     list_release(&queue->names);
+    list_release(&queue->budgets);
+}
+
+bool queue_bounds_users(const struct queue *queue)
+{
+    LIST_EACH (const struct budget, budget, &queue->budgets) {
+        if (budget->user != PAYER_ALL)
+            return true;
+    }
+    return queue->subjects.count > 0;
 }
 
 enum { SPAN_FINE = 4096 };
@@ -60,16 +70,4 @@ void queue_advance(struct queue *queue, usec_t now, usec_t half_life)
     for (enum share kind = 0; kind < SHARES; kind++)
         queue->usage[kind] = queue_usage(queue, kind, whole, half_life);
     queue->usage_at = whole;
-}
-
-void queue_charge(struct queue *queue, usec_t now, uint64_t clock)
-{
-    usec_t elapsed = now - queue->charged_at;
-
-    if (elapsed <= 0)
-        return;
-    account_add_money(&queue->accounts[ACCOUNT_MONEY], queue->rate, clock - queue->charged_clock);
-    account_add_time(&queue->accounts[ACCOUNT_GPU_TIME], queue->used.of[RESOURCE_GPUS], elapsed);
-    queue->charged_at = now;
-    queue->charged_clock = clock;
 }

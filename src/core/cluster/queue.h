@@ -17,9 +17,9 @@
 #include <stdint.h>
 
 #include "base/units.h"
+#include "core/cluster/payer.h"
 #include "core/cluster/queue_rules.h"
 #include "core/cluster/quota.h"
-#include "core/job/account.h"
 #include "core/job/lease.h"
 
 enum { QUEUE_ROOT = 0, QUEUE_DEFAULT = 1, QUEUE_SHARE_ONE = 1 << 20 };
@@ -56,14 +56,15 @@ struct queue {
     int64_t share[SHARES];         /* of the cluster held now, with all below */
     uint64_t usage[SHARES];        /* share x ms, decayed, as of usage_at */
     usec_t usage_at;
-    struct account accounts[ACCOUNTS]; /* with all below, up to charged_at */
-    int64_t rate;                      /* what is held costs so much an hour, with all below */
-    uint64_t charged_clock;            /* of the tariff (agenda.h) */
-    usec_t charged_at;
+    uint32_t payer;              /* that it is, with all below: its number in the state */
+    LIST(struct budget) budgets; /* at most BUDGETS_MAX */
     bool is_removed;
 };
 
 void queue_release(struct queue *queue);
+
+/* It bounds what its users hold or spend: their jobs are not alike. */
+bool queue_bounds_users(const struct queue *queue);
 
 /* The queue above one of these; QUEUE_NONE: it is the root. */
 static inline uint32_t queue_above(const struct queue *queues, uint32_t number)
@@ -73,10 +74,6 @@ static inline uint32_t queue_above(const struct queue *queues, uint32_t number)
 
 /* What the usage of one kind is at now, with what runs since usage_at. */
 uint64_t queue_usage(const struct queue *queue, enum share kind, usec_t now, usec_t half_life);
-
-/* Bring its accounts up to now, where the tariff's clock stands at `clock`; before what it holds
- * changes. */
-void queue_charge(struct queue *queue, usec_t now, uint64_t clock);
 
 /* Bring usage up to now; before share changes. */
 void queue_advance(struct queue *queue, usec_t now, usec_t half_life);

@@ -21,7 +21,7 @@
 
 enum {
     ALERT_NAME_SIZE = 32,
-    ALERT_SUBJECT_SIZE = 96,
+    ALERT_SUBJECT_SIZE = 160,
     ALERT_NODE_SIZE = 64,
     ALERT_WORDS_SIZE = 160,
     ALERT_OWNER_SIZE = 64,
@@ -36,7 +36,8 @@ enum {
 /* One thing that is wrong; name and subject say which. */
 struct alert_thing {
     char name[ALERT_NAME_SIZE];       /* a fault's, or one of job_alert.h, or ALERT_JOURNAL */
-    char subject[ALERT_SUBJECT_SIZE]; /* UUID of the device, "job:7", "queue:a:money"; "": none */
+    char subject[ALERT_SUBJECT_SIZE]; /* UUID of the device, "job:7", "queue:a:money",
+                                         "queue:a:ana:money"; "": none */
     char node[ALERT_NODE_SIZE], words[ALERT_WORDS_SIZE];
     int64_t gpu; /* number of the device on its node; -1: none */
     enum health_severity severity;

@@ -32,6 +32,7 @@ struct why {
     uint32_t role;   /* GPUS, CPUS, MEMORY, NEVER_*: that of a gang which finds none, plus one; 0 */
     uint32_t window; /* WINDOW: which one; RESERVATION: its place in the agenda */
     uint8_t account; /* BUDGET: enum account_kind */
+    uint32_t user;   /* BUDGET: whose it is in that queue, plus one; 0: the queue's */
     uint64_t job;    /* APART: one from which it keeps apart; NEEDS: what is waited for; RESERVED,
                         TURN, BEHIND: the one in front; ARRAY: the    array */
     /* GPUs in milli, CPUs in milli, MiB, or a count; SPOT: its enum spot_rule; TARIFF: the factor

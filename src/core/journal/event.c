@@ -160,6 +160,9 @@ static const struct field budget_fields[] = {
     RECORD_UINT(struct event_budget, 4, firmness,
                 "when it is used up: 0 no job starts, 1 preemptible jobs are stopped, 2 all jobs "
                 "are stopped"),
+    RECORD_TEXT(struct event_budget, 5, user,
+                "user whose jobs it limits; `each`: each user without a budget by name; empty: "
+                "all jobs of the queue"),
 };
 const struct record_type budget_record = RECORD_TYPE("budget", struct event_budget, budget_fields);
 

@@ -55,12 +55,13 @@ struct event_pool_during {
     int64_t milli_min, milli_max; /* ABSENT: as it is otherwise */
 };
 
-/* What a queue may spend in each period. */
+/* What a queue may spend in each period, or users in it. */
 struct event_budget {
     const char *window; /* it begins anew whenever this opens or closes; empty: never */
     int64_t most;       /* of money: millionths of the currency; of GPU-time: microseconds */
     uint8_t account;    /* enum account_kind */
     uint8_t firmness;   /* enum firmness */
+    const char *user;   /* NULL, empty: the queue; EACH_USER */
 };
 
 struct event_span {

@@ -185,11 +185,14 @@ static struct saved_during save_during(const struct queue_during *during)
     return saved;
 }
 
-static void put_queue(struct text *out, const struct queue *queue, struct text *scratch)
+static void put_queue(struct text *out, const struct state *state, const struct queue *queue,
+                      struct text *scratch)
 {
     LIST(struct saved_during) during = { 0 };
+    LIST(struct budget) budgets = { 0 };
     struct saved_quota quotas[RESOURCES_MAX];
     struct saved_queue saved = { .queue = *queue,
+                                 .payer = state->payers.items.items[queue->payer],
                                  .quotas = quotas,
                                  .subjects = queue->subjects.items,
                                  .subjects_count = (uint32_t)queue->subjects.count,
@@ -206,8 +209,15 @@ static void put_queue(struct text *out, const struct queue *queue, struct text *
     for (size_t i = 0; i < queue->during.count; i++)
         list_add(&during, save_during(&queue->during.items[i]));
     saved.during = during.items;
+    LIST_EACH (const struct budget, budget, &queue->budgets) {
+        if (budget->user != PAYER_ALL)
+            list_add(&budgets, *budget);
+    }
+    saved.budgets = budgets.items;
+    saved.budgets_count = (uint32_t)budgets.count;
     put(out, QUEUE, &saved, scratch);
     list_release(&during);
+    list_release(&budgets);
 }
 
 void snapshot_save(const struct state *state, struct text *out)
@@ -220,11 +230,15 @@ void snapshot_save(const struct state *state, struct text *out)
     for (size_t i = 0; i < state->pools.count; i++)
         put_pool(out, &state->pools.items[i], &scratch);
     for (size_t i = 0; i < state->queues.count; i++)
-        put_queue(out, &state->queues.items[i], &scratch);
+        put_queue(out, state, &state->queues.items[i], &scratch);
     PUT_ALL(out, RESOURCE, state->resources, &scratch);
     put_agenda(out, &state->agenda, &scratch);
     for (size_t i = 0; i < state->users.count; i++)
         put(out, USER, &(struct saved_user){ state->users.items[i] }, &scratch);
+    LIST_EACH (const struct payer, payer, &state->payers.items) {
+        if (payer->user != PAYER_ALL)
+            put(out, PAYER, payer, &scratch);
+    }
     for (const struct group *group = state->first_group; group; group = group->next)
         put(out, GROUP, group, &scratch);
     for (const struct job *job = state->first_job; job; job = job->next)

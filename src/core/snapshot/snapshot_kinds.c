@@ -188,6 +188,42 @@ static const struct field cron_fields[] = {
     RECORD_UINT(struct event_cron, 11, uid, ""),    RECORD_UINT(struct event_cron, 12, gid, ""),
 };
 
+static const struct field budget_fields[] = {
+    RECORD_UINT(struct budget, 1, user,
+                "number of the user; 4294967294: each user without a budget by name"),
+    RECORD_UINT(struct budget, 2, account, "0 money, 1 GPU-time"),
+    RECORD_UINT(struct budget, 3, firmness, "as in the event"),
+    RECORD_UINT(struct budget, 4, window,
+                "number of the window whose edges begin a period, plus 1; 0: none"),
+    RECORD_INT(struct budget, 5, most, "budget for each period"),
+};
+static const struct record_type saved_budget_record =
+    RECORD_TYPE("budget", struct budget, budget_fields);
+
+/* The accounts of a payer, from a tag on; `of` is where it stands in the owner. */
+#define PAYER_FIELD(owner, tag, of, member, meaning, form)                                         \
+    RECORD_FIELD(owner, tag, of member, #member, meaning, form)
+#define ACCOUNT_FIELDS(owner, tag, of, account, unit)                                              \
+    RECORD_OPTION(owner, tag, of account.most, #account ".most",                                   \
+                  "budget for each period, in " unit "; missing: none", 1, ACCOUNT_NO_BUDGET),     \
+        PAYER_FIELD(owner, (tag) + 1, of, account.spent, "spent in the current period",            \
+                    FIELD_INT),                                                                    \
+        PAYER_FIELD(owner, (tag) + 2, of, account.rest,                                            \
+                    "remainder of the division, for the next charge", FIELD_UINT),                 \
+        PAYER_FIELD(owner, (tag) + 3, of, account.since, "start of the current period",            \
+                    FIELD_INT),                                                                    \
+        PAYER_FIELD(owner, (tag) + 4, of, account.window,                                          \
+                    "number of the window whose edges begin a period, plus 1; 0: none",            \
+                    FIELD_UINT),                                                                   \
+        PAYER_FIELD(owner, (tag) + 5, of, account.firmness, "as in the event", FIELD_UINT)
+#define PAYER_FIELDS(owner, tag, of)                                                               \
+    ACCOUNT_FIELDS(owner, tag, of, accounts[0], "millionths of the currency"),                     \
+        ACCOUNT_FIELDS(owner, (tag) + 6, of, accounts[1], "GPU-microseconds"),                     \
+        PAYER_FIELD(owner, (tag) + 12, of, charged_at,                                             \
+                    "time up to which both accounts are charged", FIELD_INT),                      \
+        PAYER_FIELD(owner, (tag) + 13, of, charged_clock, "`clock` of the agenda at that time",    \
+                    FIELD_UINT)
+
 static const struct field queue_fields[] = {
     RECORD_TEXT(struct saved_queue, 1, queue.name, ""),
     RECORD_UINT(struct saved_queue, 2, queue.parent, "number of the parent queue"),
@@ -222,28 +258,14 @@ static const struct field queue_fields[] = {
                 &queue_name_record),
     RECORD_LIST(struct saved_queue, 60, during, "quotas while windows are open",
                 &saved_during_record),
-    RECORD_OPTION(struct saved_queue, 61, queue.accounts[0].most, "queue.accounts[0].most",
-                  "budget for each period, in millionths of the currency; missing: none", 1,
-                  ACCOUNT_NO_BUDGET),
-    RECORD_INT(struct saved_queue, 62, queue.accounts[0].spent, "spent in the current period"),
-    RECORD_UINT(struct saved_queue, 63, queue.accounts[0].rest,
-                "remainder of the division, for the next charge"),
-    RECORD_INT(struct saved_queue, 64, queue.accounts[0].since, "start of the current period"),
-    RECORD_UINT(struct saved_queue, 65, queue.accounts[0].window,
-                "number of the window whose edges begin a period, plus 1; 0: none"),
-    RECORD_UINT(struct saved_queue, 66, queue.accounts[0].firmness, ""),
-    RECORD_OPTION(struct saved_queue, 67, queue.accounts[1].most, "queue.accounts[1].most",
-                  "budget for each period, in GPU-microseconds; missing: none", 1,
-                  ACCOUNT_NO_BUDGET),
-    RECORD_INT(struct saved_queue, 68, queue.accounts[1].spent, ""),
-    RECORD_UINT(struct saved_queue, 69, queue.accounts[1].rest, ""),
-    RECORD_INT(struct saved_queue, 70, queue.accounts[1].since, ""),
-    RECORD_UINT(struct saved_queue, 71, queue.accounts[1].window,
-                "number of the window whose edges begin a period, plus 1; 0: none"),
-    RECORD_UINT(struct saved_queue, 72, queue.accounts[1].firmness, ""),
-    RECORD_INT(struct saved_queue, 73, queue.charged_at,
-               "time up to which both accounts are charged"),
-    RECORD_UINT(struct saved_queue, 74, queue.charged_clock, "`clock` of the agenda at that time"),
+    PAYER_FIELDS(struct saved_queue, 61, payer.),
+    RECORD_LIST(struct saved_queue, 75, budgets, "budgets of its users", &saved_budget_record),
+};
+
+static const struct field payer_fields[] = {
+    RECORD_UINT(struct payer, 1, queue, "number of the queue"),
+    RECORD_UINT(struct payer, 2, user, "number of the user"),
+    PAYER_FIELDS(struct payer, 61, ),
 };
 
 static const struct field resource_fields[] = {

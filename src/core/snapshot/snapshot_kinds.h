@@ -28,12 +28,14 @@ struct saved_during {
 
 struct saved_queue {
     struct queue queue;
+    struct payer payer;
+    const struct budget *budgets; /* of users: those of the queue are in its accounts */
     const struct saved_quota *quotas;
     const struct subject_limit *subjects;
     const struct saved_during *during;
     const struct cell_quota *cells;
     const struct queue_name *names;
-    uint32_t names_count, quotas_count, subjects_count, during_count, cells_count;
+    uint32_t budgets_count, names_count, quotas_count, subjects_count, during_count, cells_count;
 };
 
 struct saved_pool {

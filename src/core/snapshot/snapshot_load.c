@@ -52,6 +52,7 @@ static int load_world(struct state *state, const struct state *saved, struct err
         pool_release(&state->pools.items[i]);
     for (size_t i = 0; i < state->queues.count; i++)
         queue_release(&state->queues.items[i]);
+    payers_release(&state->payers);
     state->pools.count = state->queues.count = state->room.pools.count = 0;
     return 0;
 }
@@ -158,6 +159,29 @@ static int load_quotas(struct queue *queue, const struct saved_queue *saved, str
             return error_set(err, -EBADMSG, "snapshot: queue %s: no such cells", queue->name);
         list_add(&queue->cells, saved->cells[i]);
     }
+    queue->budgets = (__typeof__(queue->budgets)){ 0 };
+    for (enum account_kind kind = 0; kind < ACCOUNTS; kind++) {
+        const struct account *own = &saved->payer.accounts[kind];
+        if (own->most != ACCOUNT_NO_BUDGET)
+            list_add(&queue->budgets, (struct budget){ PAYER_ALL, (uint8_t)kind, own->firmness,
+                                                       own->window, own->most });
+    }
+    for (uint32_t i = 0; i < saved->budgets_count; i++) {
+        if (saved->budgets[i].account >= ACCOUNTS)
+            return error_set(err, -EBADMSG, "snapshot: queue %s: no such budget", queue->name);
+        list_add(&queue->budgets, saved->budgets[i]);
+    }
+    return 0;
+}
+
+static int add_payer(struct state *state, const struct payer *saved, uint32_t *ret,
+                     struct error *err)
+{
+    const char *queue = state->queues.items[saved->queue].name;
+
+    if (saved->charged_at < 0 || saved->charged_at > state->now)
+        return error_set(err, -EBADMSG, "snapshot: queue %s: its accounts are invalid", queue);
+    *ret = payers_add(&state->payers, saved);
     return 0;
 }
 
@@ -169,13 +193,27 @@ static int load_queue(struct state *state, const struct saved_queue *saved, stru
         return error_set(err, -EBADMSG, "snapshot: queue %s: no such parent", queue.name);
     if (queue.weight == 0 || queue.usage_at < 0 || queue.usage_at > state->now)
         return error_set(err, -EBADMSG, "snapshot: queue %s is invalid", queue.name);
-    if (queue.charged_at < 0 || queue.charged_at > state->now)
-        return error_set(err, -EBADMSG, "snapshot: queue %s: its accounts are invalid", queue.name);
     queue.name = mem_string(queue.name);
     queue.subjects = (__typeof__(queue.subjects)){ 0 };
     int code = load_quotas(&queue, saved, err);
     list_add(&state->queues, queue);
-    return code;
+    if (code < 0)
+        return code;
+    struct payer payer = saved->payer;
+    payer.queue = (uint32_t)state->queues.count - 1;
+    payer.user = PAYER_ALL;
+    return add_payer(state, &payer, &state->queues.items[payer.queue].payer, err);
+}
+
+/* After the users. */
+static int load_payer(struct state *state, const struct payer *saved, struct error *err)
+{
+    uint32_t number;
+
+    if (saved->queue >= state->queues.count || saved->user >= state->users.count ||
+        payers_find_user(&state->payers, saved->queue, saved->user) != PAYER_NONE)
+        return error_set(err, -EBADMSG, "snapshot: a payer is invalid");
+    return add_payer(state, saved, &number, err);
 }
 
 /* Most that wait have none. */
@@ -495,8 +533,12 @@ static bool has_windows(const struct state *state)
         const struct queue *queue = &state->queues.items[i];
         for (size_t k = 0; k < queue->during.count; k++)
             has &= queue->during.items[k].window < count;
+        LIST_EACH (const struct budget, budget, &queue->budgets)
+            has &= budget->window <= count;
+    }
+    LIST_EACH (const struct payer, payer, &state->payers.items) {
         for (size_t k = 0; k < ACCOUNTS; k++)
-            has &= queue->accounts[k].window <= count;
+            has &= payer->accounts[k].window <= count;
     }
     for (size_t i = 0; i < state->pools.count; i++) {
         for (size_t k = 0; k < state->pools.items[i].during.count; k++)

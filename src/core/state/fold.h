@@ -65,7 +65,10 @@ void state_renew_accounts(struct state *state); /* where a new period has begun 
 /* ---- state_charge.c ---- */
 
 void state_advance_clock(struct state *state);                /* the tariff's clock, to now */
-void state_charge_queue(struct state *state, uint32_t queue); /* its accounts, up to now */
+void state_charge_payer(struct state *state, uint32_t payer); /* its accounts, up to now */
+/* The user of the job is a payer in each of its queues that has a budget for the user. */
+void state_claim_payers(struct state *state, const struct job *job);
+void state_follow_budgets(struct state *state, uint32_t queue); /* they have changed */
 /* The cost of a job up to now; begins: from now on it costs what its lease costs. */
 void state_charge_job(struct state *state, struct job *job, bool begins);
 void state_reprice(struct state *state); /* prices have changed: they hold from now on */
@@ -88,6 +91,7 @@ void state_link_group(struct state *state, struct group *group);
 void state_name_node(struct state *state, uint32_t number);   /* a new one has its name */
 void state_name_device(struct state *state, uint32_t number); /* the same */
 uint32_t state_claim_user(struct state *state, const char *name);
+uint32_t state_add_payer(struct state *state, uint32_t queue, uint32_t user); /* a new one */
 int state_window_of(struct state *state, const char *name, uint32_t *ret, struct error *err);
 void string_set(char **where, const char *string); /* a copy; of NULL: empty */
 void string_put(char **where, char *string);       /* taken over */

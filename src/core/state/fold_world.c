@@ -190,33 +190,30 @@ static int set_during(struct state *state, struct queue *queue, const struct eve
     return 0;
 }
 
-/* What was spent stays: a budget of the same period goes on in it. */
 static int set_budgets(struct state *state, uint32_t number, const struct event_queue *event,
                        struct error *err)
 {
     struct queue *queue = &state->queues.items[number];
 
-    state_charge_queue(state, number);
-    for (size_t i = 0; i < ACCOUNTS; i++) {
-        struct account *account = &queue->accounts[i];
-        const struct event_budget *budget = NULL;
+    queue->budgets.count = 0;
+    for (uint32_t i = 0; i < event->budgets_count && i < BUDGETS_MAX; i++) {
+        const struct event_budget *said = &event->budgets[i];
+        struct budget budget = { .user = PAYER_ALL, .account = said->account, .most = said->most };
         uint32_t window = 0;
-        for (uint32_t k = 0; k < event->budgets_count; k++)
-            budget = event->budgets[k].account == i ? &event->budgets[k] : budget;
-        account->most = budget ? budget->most : ACCOUNT_NO_BUDGET;
-        account->firmness = budget && budget->firmness < FIRMNESSES ? budget->firmness : 0;
-        bool has_period = budget && budget->window && budget->window[0];
-        int code = has_period ? state_window_of(state, budget->window, &window, err) : 0;
+        bool has_period = said->window && said->window[0];
+        int code = has_period ? state_window_of(state, said->window, &window, err) : 0;
         if (code < 0)
             return code;
-        if (account->window == (has_period ? window + 1 : 0))
+        if (said->account >= ACCOUNTS)
             continue;
-        account->window = has_period ? window + 1 : 0;
-        account->since =
-            has_period ? agenda_period_start(state->agenda.windows.items[window], state->now) : 0;
-        account->spent = 0;
-        account->rest = 0;
+        if (said->user && said->user[0])
+            budget.user = strcmp(said->user, EACH_USER) == 0 ? PAYER_EACH
+                                                             : state_claim_user(state, said->user);
+        budget.firmness = said->firmness < FIRMNESSES ? said->firmness : 0;
+        budget.window = has_period ? window + 1 : 0;
+        list_add(&queue->budgets, budget);
     }
+    state_follow_budgets(state, number);
     return 0;
 }
 
@@ -274,8 +271,7 @@ static int fold_queue(struct state *state, const struct event_queue *event, stru
                  (struct queue){ .name = mem_string(event->name),
                                  .parent = (uint32_t)parent,
                                  .usage_at = state->now,
-                                 .charged_at = state->now,
-                                 .charged_clock = agenda_clock(&state->agenda, state->now) });
+                                 .payer = state_add_payer(state, (uint32_t)found, PAYER_ALL) });
         state->queues.items[parent].child_count++;
     }
     struct queue *queue = &state->queues.items[found];

@@ -97,37 +97,42 @@ void alert_of_job(const struct state *state, const struct job *job, usec_t now,
 
 /* ---- budgets ---- */
 
-static void add_budget(const struct state *state, uint32_t queue, enum account_kind kind,
+static void add_budget(const struct state *state, const struct payer *payer, enum account_kind kind,
                        const struct account *account, struct alert_things *ret)
 {
     static const char *const kinds[ACCOUNTS] = { "money", "gpu_hours" };
     struct alert_thing thing = { .gpu = -1, .severity = HEALTH_WARNING };
     bool is_spent = account->spent >= account->most;
+    bool is_user = payer->user != PAYER_ALL;
+    const char *queue = state->queues.items[payer->queue].name;
+    const char *user = is_user ? state_user(state, payer->user) : "";
 
     if (account->most == ACCOUNT_NO_BUDGET ||
         account->spent < account->most / 100 * ALERT_BUDGET_PART)
         return;
     put(thing.name, sizeof(thing.name), alert_of_names[ALERT_OF_BUDGET]);
-    snprintf(thing.subject, sizeof(thing.subject), "queue:%.64s:%s",
-             state->queues.items[queue].name, kinds[kind]);
-    snprintf(thing.words, sizeof(thing.words),
-             is_spent ? "queue %.64s has spent its budget of %s"
-                      : "queue %.64s has spent 90 %% of its budget of %s",
-             state->queues.items[queue].name, kind == ACCOUNT_MONEY ? "money" : "GPU-hours");
+    snprintf(thing.subject, sizeof(thing.subject), "queue:%.64s%s%.64s:%s", queue,
+             is_user ? ":" : "", user, kinds[kind]);
+    snprintf(thing.words, sizeof(thing.words), "%s%.64s%squeue %.64s has spent %s budget of %s",
+             is_user ? "user " : "", user, is_user ? " of " : "", queue,
+             is_spent  ? (is_user ? "their" : "its")
+             : is_user ? "90 % of their"
+                       : "90 % of its",
+             kind == ACCOUNT_MONEY ? "money" : "GPU-hours");
     thing.severity = is_spent ? HEALTH_CRITICAL : HEALTH_WARNING;
+    put(thing.owner, sizeof(thing.owner), user);
     list_add(&ret->list, thing);
 }
 
 void alert_of_budgets(const struct state *state, usec_t now, struct alert_things *ret)
 {
-    for (uint32_t i = 0; i < state->queues.count; i++) {
+    for (uint32_t i = 0; i < state->payers.items.count; i++) {
+        const struct payer *payer = &state->payers.items.items[i];
         struct account accounts[ACCOUNTS];
-        const struct account *own = state->queues.items[i].accounts;
-        if (own[ACCOUNT_MONEY].most == ACCOUNT_NO_BUDGET &&
-            own[ACCOUNT_GPU_TIME].most == ACCOUNT_NO_BUDGET)
+        if (!payer_has_budget(payer))
             continue;
         state_accounts(state, i, now, accounts);
         for (enum account_kind kind = 0; kind < ACCOUNTS; kind++)
-            add_budget(state, i, kind, &accounts[kind], ret);
+            add_budget(state, payer, kind, &accounts[kind], ret);
     }
 }

@@ -4,11 +4,14 @@
 
 /* job_alert - alerts about jobs and budgets, by the state alone
  *
- *   job-idle    its GPUs are idle, and it was warned        job-memory  more GPU memory than
- * allocated job-limit   nine tenths of its time limit have passed    job-device  it runs on a sick
- * device budget      nine tenths of a queue's budget are spent, or all of it
+ *   job-idle     its GPUs are idle, and it was warned
+ *   job-memory   more GPU memory than allocated
+ *   job-limit    nine tenths of its time limit have passed
+ *   job-device   it runs on a sick device
+ *   budget       nine tenths of a budget of a queue, or of a user in it, are spent, or all of it
  *
- * The owner of a job gets its alerts; there is none for a limit of less than ALERT_LIMIT_LEAST_S.
+ * The owner of a job gets its alerts, and a user those of the own budgets; there is none for a
+ * limit of less than ALERT_LIMIT_LEAST_S.
  */
 
 #include "core/health/alert.h"

@@ -9,15 +9,27 @@
 #include "core/job/role.h"
 #include "core/state/fold.h"
 
-static struct queue builtin_queue(const char *name, uint32_t child_count)
+static struct queue builtin_queue(const char *name, uint32_t child_count, uint32_t payer)
 {
-    struct queue queue = { .name = mem_string(name), .child_count = child_count, .weight = 1 };
+    struct queue queue = {
+        .name = mem_string(name), .child_count = child_count, .weight = 1, .payer = payer
+    };
 
     for (size_t i = 0; i < RESOURCES_MAX; i++)
         queue.base[i] = queue.quota[i] = QUOTA_OPEN;
-    for (size_t i = 0; i < ACCOUNTS; i++)
-        queue.accounts[i].most = ACCOUNT_NO_BUDGET;
     return queue;
+}
+
+uint32_t state_add_payer(struct state *state, uint32_t queue, uint32_t user)
+{
+    struct payer payer = { .queue = queue,
+                           .user = user,
+                           .charged_at = state->now,
+                           .charged_clock = agenda_clock(&state->agenda, state->now) };
+
+    for (size_t i = 0; i < ACCOUNTS; i++)
+        payer.accounts[i].most = ACCOUNT_NO_BUDGET;
+    return payers_add(&state->payers, &payer);
 }
 
 static void add_builtin(struct state *state)
@@ -30,8 +42,10 @@ static void add_builtin(struct state *state)
                                            .queue = mem_string(""),
                                            .model = mem_string("") });
     list_add(&state->room.pools, 0);
-    list_add(&state->queues, builtin_queue("root", 1));
-    list_add(&state->queues, builtin_queue("default", 0));
+    list_add(&state->queues,
+             builtin_queue("root", 1, state_add_payer(state, QUEUE_ROOT, PAYER_ALL)));
+    list_add(&state->queues,
+             builtin_queue("default", 0, state_add_payer(state, QUEUE_DEFAULT, PAYER_ALL)));
 }
 
 struct state *state_create(void)
@@ -75,6 +89,7 @@ void state_destroy(struct state *state)
     list_release(&state->devices);
     list_release(&state->pools);
     list_release(&state->queues);
+    payers_release(&state->payers);
     list_release(&state->users);
     list_release(&state->unfinished);
     list_release(&state->node_types);
@@ -488,4 +503,31 @@ enum need_answer state_need_answer(const struct state *state, uint64_t on, enum 
         return answer(group_is_over(group), group->bad_count > 0,
                       group->started_count >= group->job_count, kind);
     return NEED_BROKEN; /* forgotten: it can't be told any more */
+}
+
+struct payer_walk payers_first(const struct state *state, const struct job *job)
+{
+    return (struct payer_walk){ state->queues.items[job->queue].payer, job->queue, job->user,
+                                false };
+}
+
+void payers_next(const struct state *state, struct payer_walk *at)
+{
+    const struct queue *queues = state->queues.items;
+
+    if (!at->is_user) {
+        at->is_user = true;
+        at->payer = payers_find_user(&state->payers, at->queue, at->user);
+        if (at->payer != PAYER_NONE)
+            return;
+    }
+    at->is_user = false;
+    at->queue = queue_above(queues, at->queue);
+    at->payer = at->queue == QUEUE_NONE ? PAYER_NONE : queues[at->queue].payer;
+}
+
+bool state_is_paid_by(const struct state *state, const struct job *job, const struct payer *payer)
+{
+    return (payer->user == PAYER_ALL || payer->user == job->user) &&
+           state_is_below(state, job->queue, payer->queue);
 }

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/pages.h"
 #include "core/cluster/node.h"
+#include "core/cluster/payer.h"
 #include "core/cluster/pool.h"
 #include "core/cluster/queue.h"
 #include "core/cluster/quota.h"
@@ -57,6 +58,7 @@ struct state {
     LIST(struct device) devices;
     LIST(struct pool) pools;
     LIST(struct queue) queues;
+    struct payers payers;
     resource_list resources;
     LIST(struct node_type) node_types;
     LIST(struct device_type) device_types; /* that an administrator describes */
@@ -168,8 +170,23 @@ int64_t state_least_rate_of(const struct state *state, const struct amounts *wan
 /* Cost of all attempts of a job up to a time, in millionths. Not before the state's time. */
 int64_t state_cost(const struct state *state, const struct job *job, usec_t at);
 
-/* The accounts of a queue at a time. Not before the state's time. */
-void state_accounts(const struct state *state, uint32_t queue, usec_t at, struct account *ret);
+/* The accounts of a payer at a time. Not before the state's time. */
+void state_accounts(const struct state *state, uint32_t payer, usec_t at, struct account *ret);
+
+/* The payers of a job: its queue, its user there, then the same of each queue above.
+ *
+ *     for (struct payer_walk at = payers_first(state, job); at.payer != PAYER_NONE;
+ *          payers_next(state, &at))
+ */
+struct payer_walk {
+    uint32_t payer; /* PAYER_NONE: there are no more */
+    uint32_t queue, user;
+    bool is_user;
+};
+struct payer_walk payers_first(const struct state *state, const struct job *job);
+void payers_next(const struct state *state, struct payer_walk *at);
+/* The job is charged to it. */
+bool state_is_paid_by(const struct state *state, const struct job *job, const struct payer *payer);
 
 /* The capacity of a resource. */
 int64_t state_capacity(const struct state *state, uint32_t resource);

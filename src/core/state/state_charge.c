@@ -14,11 +14,11 @@ void state_advance_clock(struct state *state)
     agenda->clock_at = state->now;
 }
 
-void state_charge_queue(struct state *state, uint32_t queue)
+void state_charge_payer(struct state *state, uint32_t payer)
 {
-    assert(queue < state->queues.count);
+    assert(payer < state->payers.items.count);
     state_advance_clock(state);
-    queue_charge(&state->queues.items[queue], state->now, state->agenda.clock);
+    payer_charge(&state->payers.items.items[payer], state->now, state->agenda.clock);
 }
 
 void amounts_of_lease(const struct state *state, const struct lease *lease, struct amounts *ret)
@@ -136,11 +136,11 @@ int64_t state_cost(const struct state *state, const struct job *job, usec_t at)
 }
 
 /* Periods that begin on the way are passed over: time passes for the state when it is told. */
-void state_accounts(const struct state *state, uint32_t queue, usec_t at, struct account *ret)
+void state_accounts(const struct state *state, uint32_t payer, usec_t at, struct account *ret)
 {
-    struct queue copy = state->queues.items[queue];
+    struct payer copy = state->payers.items.items[payer];
 
-    queue_charge(&copy, at, agenda_clock(&state->agenda, at));
+    payer_charge(&copy, at, agenda_clock(&state->agenda, at));
     memcpy(ret, copy.accounts, sizeof(copy.accounts));
 }
 
@@ -153,21 +153,25 @@ static void count_amounts(struct state *state, const struct job *job, int sign)
         amounts_add(&state->queues.items[at].used, &amounts, sign);
         if (!job->is_preemptible)
             amounts_add(&state->queues.items[at].firm, &amounts, sign);
-        state->queues.items[at].rate += sign * job->run->cost.rate;
         holding_add(&state->holdings, at, SUBJECT_USER, job->user, &amounts, sign);
         holding_add(&state->holdings, at, SUBJECT_GROUP, job->gid, &amounts, sign);
         if (at == QUEUE_ROOT)
-            return;
+            break;
+    }
+    for (struct payer_walk at = payers_first(state, job); at.payer != PAYER_NONE;
+         payers_next(state, &at)) {
+        struct payer *payer = &state->payers.items.items[at.payer];
+        payer->rate += sign * job->run->cost.rate;
+        payer->milli += sign * amounts.of[RESOURCE_GPUS];
     }
 }
 
 void state_recount(struct state *state)
 {
-    for (size_t i = 0; i < state->queues.count; i++) {
-        struct queue *queue = &state->queues.items[i];
+    LIST_EACH (struct queue, queue, &state->queues)
         queue->used = queue->firm = (struct amounts){ 0 };
-        queue->rate = 0;
-    }
+    LIST_EACH (struct payer, payer, &state->payers.items)
+        payer->rate = payer->milli = 0;
     holdings_release(&state->holdings);
     for (const struct job *job = state->first_active; job; job = job->run->active_next)
         count_amounts(state, job, 1);
@@ -198,10 +202,12 @@ void state_charge(struct state *state, struct job *job, int sign)
 {
     for (uint32_t at = job->queue;; at = state->queues.items[at].parent) {
         queue_advance(&state->queues.items[at], state->now, state->settings.half_life);
-        state_charge_queue(state, at);
         if (at == QUEUE_ROOT)
             break;
     }
+    for (struct payer_walk at = payers_first(state, job); at.payer != PAYER_NONE;
+         payers_next(state, &at))
+        state_charge_payer(state, at.payer);
     state_charge_job(state, job, sign > 0);
     state_count(state, job, sign);
     if (sign < 0)
@@ -210,10 +216,86 @@ void state_charge(struct state *state, struct job *job, int sign)
 
 void state_reprice(struct state *state)
 {
-    for (uint32_t i = 0; i < state->queues.count; i++)
-        state_charge_queue(state, i);
+    for (uint32_t i = 0; i < state->payers.items.count; i++)
+        state_charge_payer(state, i);
     for (struct job *job = state->first_active; job; job = job->run->active_next)
         state_charge_job(state, job, true);
+    state_recount(state);
+}
+
+/* ---- budgets ---- */
+
+/* The budget of a user by name counts instead of that for each. */
+static const struct budget *budget_of(const struct queue *queue, uint32_t user,
+                                      enum account_kind kind)
+{
+    const struct budget *own = NULL, *each = NULL;
+
+    LIST_EACH (const struct budget, budget, &queue->budgets) {
+        if (budget->account == kind && budget->user == user)
+            own = budget;
+        if (budget->account == kind && budget->user == PAYER_EACH && user != PAYER_ALL)
+            each = budget;
+    }
+    return own ? own : each;
+}
+
+/* What was spent stays: a budget of the same period goes on in it. What a user spends is counted
+ * from when there is a budget. */
+static void set_account(const struct state *state, uint32_t user, struct account *account,
+                        const struct budget *budget)
+{
+    uint32_t window = budget ? budget->window : 0;
+    bool is_new = user != PAYER_ALL && account->most == ACCOUNT_NO_BUDGET;
+
+    account->most = budget ? budget->most : ACCOUNT_NO_BUDGET;
+    account->firmness = budget ? budget->firmness : 0;
+    if (account->window == window && !is_new)
+        return;
+    account->window = window;
+    account->since =
+        window > 0 ? agenda_period_start(state->agenda.windows.items[window - 1], state->now) : 0;
+    account->spent = 0;
+    account->rest = 0;
+}
+
+static void set_payer(struct state *state, uint32_t number)
+{
+    struct payer *payer = &state->payers.items.items[number];
+
+    state_charge_payer(state, number);
+    for (enum account_kind kind = 0; kind < ACCOUNTS; kind++)
+        set_account(state, payer->user, &payer->accounts[kind],
+                    budget_of(&state->queues.items[payer->queue], payer->user, kind));
+}
+
+static bool has_budget_for(const struct queue *queue, uint32_t user)
+{
+    return queue->budgets.count > 0 &&
+           (budget_of(queue, user, ACCOUNT_MONEY) || budget_of(queue, user, ACCOUNT_GPU_TIME));
+}
+
+void state_claim_payers(struct state *state, const struct job *job)
+{
+    for (uint32_t at = job->queue; at != QUEUE_NONE; at = queue_above(state->queues.items, at)) {
+        if (has_budget_for(&state->queues.items[at], job->user) &&
+            payers_find_user(&state->payers, at, job->user) == PAYER_NONE)
+            set_payer(state, state_add_payer(state, at, job->user));
+    }
+}
+
+void state_follow_budgets(struct state *state, uint32_t queue)
+{
+    for (uint32_t i = 0; i < state->payers.items.count; i++) {
+        if (state->payers.items.items[i].queue == queue)
+            set_payer(state, i);
+    }
+    if (!queue_bounds_users(&state->queues.items[queue]))
+        return;
+    for (const struct job *job = state->first_job; job; job = job->next) {
+        if (job->state != JOB_ENDED)
+            state_claim_payers(state, job);
+    }
     state_recount(state);
 }
 

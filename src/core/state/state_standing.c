@@ -84,6 +84,7 @@ void state_settle(struct state *state, struct job *job)
 {
     enum job_state to = standing(state, job);
 
+    state_claim_payers(state, job);
     if (job->begin > state->now && job->begin < state->next_begin)
         state->next_begin = job->begin;
     if (to != job->state)

@@ -66,10 +66,10 @@ void state_set_times(struct state *state)
 /* Where a new period began. */
 void state_renew_accounts(struct state *state)
 {
-    for (uint32_t i = 0; i < state->queues.count; i++) {
-        struct queue *queue = &state->queues.items[i];
+    for (uint32_t i = 0; i < state->payers.items.count; i++) {
+        struct payer *payer = &state->payers.items.items[i];
         for (size_t k = 0; k < ACCOUNTS; k++) {
-            struct account *account = &queue->accounts[k];
+            struct account *account = &payer->accounts[k];
             if (account->window == 0)
                 continue;
             const struct window *window = state->agenda.windows.items[account->window - 1];
@@ -82,7 +82,7 @@ void state_renew_accounts(struct state *state)
             account->since = since;
             if (later <= length / 2)
                 continue; /* the same one: the clock of the place was set */
-            state_charge_queue(state, i);
+            state_charge_payer(state, i);
             account->spent = 0;
             account->rest = 0;
         }

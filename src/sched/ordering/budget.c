@@ -30,10 +30,11 @@ static usec_t counts_until(const struct state *state, usec_t end, usec_t period)
     return until == USEC_NEVER ? state->now + WITHOUT_END : until;
 }
 
-static int64_t committed_by(const struct brain *brain, uint32_t queue, enum account_kind kind)
+static int64_t committed_by(const struct brain *brain, uint32_t number, enum account_kind kind)
 {
     const struct state *state = brain->state;
-    usec_t period = period_end(state, &state->queues.items[queue].accounts[kind]);
+    const struct payer *payer = &state->payers.items.items[number];
+    usec_t period = period_end(state, &payer->accounts[kind]);
     uint64_t now = agenda_clock(&state->agenda, state->now);
     struct agenda_time then = { state->now, now };
     int64_t sum = 0;
@@ -41,7 +42,7 @@ static int64_t committed_by(const struct brain *brain, uint32_t queue, enum acco
     for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
         const struct job *job = at.job;
         usec_t until = counts_until(state, at.end, period);
-        if (until <= state->now || !state_is_below(state, job->queue, queue))
+        if (until <= state->now || !state_is_paid_by(state, job, payer))
             continue;
         if (until > then.at) /* they are in the order of their ends */
             agenda_advance(&state->agenda, &then, until);
@@ -53,16 +54,16 @@ static int64_t committed_by(const struct brain *brain, uint32_t queue, enum acco
     return sum;
 }
 
-static struct commitment *commitment_of(struct brain *brain, uint32_t queue, enum account_kind kind)
+static struct commitment *commitment_of(struct brain *brain, uint32_t payer, enum account_kind kind)
 {
     commitment_list *budgets = &brain->budgets;
 
     LIST_EACH (struct commitment, known, budgets) {
-        if (known->queue == queue && known->account == kind)
+        if (known->payer == payer && known->account == kind)
             return known;
     }
     list_add(budgets,
-             (struct commitment){ queue, (uint8_t)kind, committed_by(brain, queue, kind) });
+             (struct commitment){ payer, (uint8_t)kind, committed_by(brain, payer, kind) });
     return &budgets->items[budgets->count - 1];
 }
 
@@ -81,23 +82,25 @@ static int64_t cost_of(const struct state *state, const struct account *account,
                                 agenda_clock(&state->agenda, state->now));
 }
 
-static bool account_allows(struct brain *brain, const struct job *job, uint32_t queue,
+static bool account_allows(struct brain *brain, const struct job *job, uint32_t number,
                            enum account_kind kind, const struct amounts *amounts, struct why *why)
 {
     const struct state *state = brain->state;
+    const struct payer *payer = &state->payers.items.items[number];
     struct account accounts[ACCOUNTS];
 
-    state_accounts(state, queue, state->now, accounts);
+    state_accounts(state, number, state->now, accounts);
     const struct account *account = &accounts[kind];
     int64_t own = cost_of(state, account, kind, amounts, run_time_usual(state, job));
     if (own == 0)
         return true;
-    int64_t committed = commitment_of(brain, queue, kind)->amount;
+    int64_t committed = commitment_of(brain, number, kind)->amount;
     int64_t taken = add(account->spent, committed);
     if (add(taken, own) <= account->most)
         return true;
     *why = (struct why){ .kind = WHY_BUDGET,
-                         .queue = queue,
+                         .queue = payer->queue,
+                         .user = payer->user == PAYER_ALL ? 0 : payer->user + 1,
                          .account = (uint8_t)kind,
                          .wanted = own,
                          .free = taken < account->most ? account->most - taken : 0,
@@ -113,10 +116,12 @@ bool budget_allows(struct brain *brain, const struct job *job, const struct amou
 {
     const struct state *state = brain->state;
 
-    for (uint32_t at = job->queue; at != QUEUE_NONE; at = queue_above(state->queues.items, at)) {
+    for (struct payer_walk at = payers_first(state, job); at.payer != PAYER_NONE;
+         payers_next(state, &at)) {
+        const struct payer *payer = &state->payers.items.items[at.payer];
         for (enum account_kind kind = 0; kind < ACCOUNTS; kind++) {
-            if (state->queues.items[at].accounts[kind].most != ACCOUNT_NO_BUDGET &&
-                !account_allows(brain, job, at, kind, amounts, why))
+            if (payer->accounts[kind].most != ACCOUNT_NO_BUDGET &&
+                !account_allows(brain, job, at.payer, kind, amounts, why))
                 return false;
         }
     }
@@ -128,29 +133,29 @@ void budget_take(struct brain *brain, const struct job *job, const struct amount
     const struct state *state = brain->state;
 
     LIST_EACH (struct commitment, known, &brain->budgets) {
-        if (!state_is_below(state, job->queue, known->queue))
+        const struct payer *payer = &state->payers.items.items[known->payer];
+        if (!state_is_paid_by(state, job, payer))
             continue;
-        const struct account *account = &state->queues.items[known->queue].accounts[known->account];
-        known->amount =
-            add(known->amount, cost_of(state, account, (enum account_kind)known->account, amounts,
-                                       job->run->window));
+        known->amount = add(known->amount,
+                            cost_of(state, &payer->accounts[known->account],
+                                    (enum account_kind)known->account, amounts, job->run->window));
     }
 }
 
-usec_t budget_used_up_at(const struct state *state, uint32_t queue, enum account_kind kind)
+usec_t budget_used_up_at(const struct state *state, uint32_t number, enum account_kind kind)
 {
-    const struct queue *q = &state->queues.items[queue];
+    const struct payer *payer = &state->payers.items.items[number];
     struct account accounts[ACCOUNTS];
 
-    if (q->accounts[kind].most == ACCOUNT_NO_BUDGET)
+    if (payer->accounts[kind].most == ACCOUNT_NO_BUDGET)
         return USEC_NEVER;
-    state_accounts(state, queue, state->now, accounts);
+    state_accounts(state, number, state->now, accounts);
     int64_t left = accounts[kind].most - accounts[kind].spent;
-    wide_t speed = (uint64_t)q->used.of[RESOURCE_GPUS];
+    wide_t speed = (uint64_t)payer->milli;
     if (left <= 0)
         return state->now;
     if (kind == ACCOUNT_MONEY)
-        speed = (wide_t)(uint64_t)q->rate * state->agenda.factor_milli;
+        speed = (wide_t)(uint64_t)payer->rate * state->agenda.factor_milli;
     if (speed == 0)
         return USEC_NEVER;
     uint64_t parts = kind == ACCOUNT_MONEY ? (uint64_t)USEC_PER_HOUR * 1000 : 1000;

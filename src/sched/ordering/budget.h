@@ -2,9 +2,10 @@
 #ifndef SCHED_ORDERING_BUDGET_H
 #define SCHED_ORDERING_BUDGET_H
 
-/* budget - what queues may still spend in their periods, in money and in GPU-time
+/* budget - what queues and users may still spend in their periods, in money and in GPU-time
  *
- * A job starts only if in every budget of its queue and the queues above
+ * A job starts only if in every budget of its payers (core/cluster/payer.h): of its queue, of its
+ * user in it, and the same of the queues above
  *
  *     spent + what running jobs will still cost + what the job will cost <= amount
  *
@@ -18,9 +19,9 @@
 
 struct brain;
 
-/* What the running jobs below a queue will still cost in this period. */
+/* What the running jobs of a payer will still cost in this period. */
 struct commitment {
-    uint32_t queue;
+    uint32_t payer;
     uint8_t account;
     int64_t amount;
 };
@@ -36,6 +37,6 @@ void budget_take(struct brain *brain, const struct job *job, const struct amount
 
 /* When a budget will be used up if nothing changes; USEC_NEVER: not in this hour of the tariff, or
  * there is no budget. */
-usec_t budget_used_up_at(const struct state *state, uint32_t queue, enum account_kind kind);
+usec_t budget_used_up_at(const struct state *state, uint32_t payer, enum account_kind kind);
 
 #endif

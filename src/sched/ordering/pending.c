@@ -49,11 +49,11 @@ static uint32_t reserved_for(const struct state *state, uint32_t user)
     return 0;
 }
 
-/* Limits of users or groups apply to jobs of this queue. */
+/* Limits or budgets of users or groups apply to jobs of this queue. */
 static bool is_limited(const struct state *state, uint32_t queue)
 {
     for (; queue != QUEUE_NONE; queue = queue_above(state->queues.items, queue)) {
-        if (state->queues.items[queue].subjects.count > 0)
+        if (queue_bounds_users(&state->queues.items[queue]))
             return true;
     }
     return false;

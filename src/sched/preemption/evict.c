@@ -195,7 +195,8 @@ static void evict_budget(struct brain *brain, const job_list *jobs, uint32_t num
                          enum account_kind kind, struct decisions *decisions)
 {
     const struct state *state = brain->state;
-    const struct account *account = &state->queues.items[number].accounts[kind];
+    const struct payer *payer = &state->payers.items.items[number];
+    const struct account *account = &payer->accounts[kind];
     usec_t at =
         account->firmness == BUDGET_SOFT ? USEC_NEVER : budget_used_up_at(state, number, kind);
 
@@ -204,20 +205,18 @@ static void evict_budget(struct brain *brain, const job_list *jobs, uint32_t num
     for (size_t i = 0; at <= state->now && i < jobs->count; i++) {
         const struct job *job = jobs->items[i];
         if (may_be_stopped(job) && spends_now(state, job, kind) &&
-            state_is_below(state, job->queue, number) &&
+            state_is_paid_by(state, job, payer) &&
             (job->is_preemptible || account->firmness == BUDGET_KILL))
             stop(brain, job, STOP_FOR_BUDGET, decisions);
     }
 }
 
-static bool has_hard_budget(const struct queue *queue)
+static void evict_budgets(struct brain *brain, const job_list *jobs, uint32_t payer,
+                          struct decisions *decisions)
 {
-    bool has = false;
-
-    for (size_t i = 0; i < ACCOUNTS; i++)
-        has |= queue->accounts[i].most != ACCOUNT_NO_BUDGET &&
-               queue->accounts[i].firmness != BUDGET_SOFT;
-    return has;
+    for (enum account_kind kind = 0;
+         payer_has_hard_budget(&brain->state->payers.items.items[payer]) && kind < ACCOUNTS; kind++)
+        evict_budget(brain, jobs, payer, kind, decisions);
 }
 
 void plan_evictions(struct brain *brain, struct decisions *decisions)
@@ -226,9 +225,10 @@ void plan_evictions(struct brain *brain, struct decisions *decisions)
     job_list jobs = { 0 };
     bool is_any = brain->keepouts.items.count > 0;
 
-    for (size_t i = 0; i < state->queues.count; i++)
-        is_any |=
-            state->queues.items[i].during.count > 0 || has_hard_budget(&state->queues.items[i]);
+    LIST_EACH (const struct queue, queue, &state->queues)
+        is_any |= queue->during.count > 0;
+    LIST_EACH (const struct payer, payer, &state->payers.items)
+        is_any |= payer_has_hard_budget(payer);
     if (!is_any || brain->ends.count == 0)
         return;
     collect(brain, &jobs);
@@ -236,9 +236,11 @@ void plan_evictions(struct brain *brain, struct decisions *decisions)
     for (uint32_t i = 0; i < state->queues.count; i++) {
         if (state->queues.items[i].during.count > 0)
             evict_queue(brain, &jobs, i, decisions);
-        for (enum account_kind kind = 0;
-             has_hard_budget(&state->queues.items[i]) && kind < ACCOUNTS; kind++)
-            evict_budget(brain, &jobs, i, kind, decisions);
+        evict_budgets(brain, &jobs, state->queues.items[i].payer, decisions);
+    }
+    for (uint32_t i = 0; i < state->payers.items.count; i++) {
+        if (state->payers.items.items[i].user != PAYER_ALL)
+            evict_budgets(brain, &jobs, i, decisions);
     }
     list_release(&jobs);
 }

@@ -460,7 +460,10 @@ static json_t *metric_of(const struct run *run, enum metric metric)
         return told_apart(run, jct_of);
     case METRIC_COST:
         return json_real(
-            (double)run->state->queues.items[QUEUE_ROOT].accounts[ACCOUNT_MONEY].spent / 1e6);
+            (double)run->state->payers.items.items[run->state->queues.items[QUEUE_ROOT].payer]
+                .accounts[ACCOUNT_MONEY]
+                .spent /
+            1e6);
     case METRIC_MAKESPAN:
         return json_real(makespan(run));
     case METRIC_UTILIZATION:

@@ -93,8 +93,18 @@ static int read_amount(const struct reader *reader, const json_t *object, const 
     return code;
 }
 
-static int read_amounts(const struct reader *reader, const json_t *object, const char *key,
-                        struct resource_amounts *ret)
+static bool is_listed(const char *name, const char *const *names)
+{
+    for (; names && *names; names++) {
+        if (strcmp(name, *names) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Except of the keys `beside`; NULL: none. */
+static int read_amounts_beside(const struct reader *reader, const json_t *object, const char *key,
+                               const char *const *beside, struct resource_amounts *ret)
 {
     const json_t *value = reader_get(object, key);
     const struct reader inner = reader_inside(reader, key);
@@ -105,17 +115,26 @@ static int read_amounts(const struct reader *reader, const json_t *object, const
     *ret = (struct resource_amounts){ 0, { { "gpus", ABSENT } } };
     if (!json_is_object(value))
         return read_amount(reader, object, key, ret);
-    if (json_object_size(value) > RESOURCES_MAX)
-        return reader_fail(reader, -E2BIG, object, key, "%zu resources, at most %d are accepted",
-                           json_object_size(value), RESOURCES_MAX);
     json_object_foreach((json_t *)(uintptr_t)value, name, each)
     {
+        if (is_listed(name, beside))
+            continue;
+        if (ret->count == RESOURCES_MAX)
+            return reader_fail(reader, -E2BIG, object, key,
+                               "%zu resources, at most %d are accepted", json_object_size(value),
+                               RESOURCES_MAX);
         if (code == 0)
             code = resource_read(&inner, value, name, ret->items[ret->count].resource);
         if (code == 0)
             code = read_amount(&inner, value, name, ret);
     }
     return code;
+}
+
+static int read_amounts(const struct reader *reader, const json_t *object, const char *key,
+                        struct resource_amounts *ret)
+{
+    return read_amounts_beside(reader, object, key, NULL, ret);
 }
 
 /* One that says GPUs alone is a number; one that says nothing is none. */
@@ -191,6 +210,149 @@ void tell_bounds(const struct setting_view *of, struct properties *ret)
     }
 }
 
+/* ---- budgets ---- */
+
+static const char *const budget_keys[] = { "budget", "gpu_hours", NULL }; /* by enum account_kind */
+
+static enum account_kind account_of(const struct setting *row)
+{
+    return strcmp(row->key, budget_keys[ACCOUNT_MONEY]) == 0 ? ACCOUNT_MONEY : ACCOUNT_GPU_TIME;
+}
+
+static double unit_of(enum account_kind kind)
+{
+    return kind == ACCOUNT_MONEY ? 1e6 : (double)USEC_PER_HOUR;
+}
+
+/* That a queue has, or a user. */
+static int64_t budget_most(const char *key)
+{
+    const struct setting_rows keys = keys_rows(KEYS_QUEUE);
+    int64_t most = 0;
+
+    for (size_t i = 0; i < keys.count; i++)
+        most = strcmp(keys.rows[i].key, key) == 0 ? keys.rows[i].most : most;
+    return most;
+}
+
+/* The period and how firm it is, of a budget that is a map. */
+static int read_terms(const struct reader *reader, const json_t *map, enum period *ret_period,
+                      uint8_t *ret_firmness)
+{
+    const char *names[KEYS_MAX], *per = NULL;
+    const json_t *hard = reader_get(map, "hard");
+    const char *word = json_string_value(hard);
+
+    keys_names(KEYS_BUDGET, NULL, names);
+    int code = reader_check_keys(reader, map, names);
+    if (code == 0)
+        code = reader_string(reader, map, "per", 20, &per);
+    if (code < 0)
+        return code;
+    if (per && !period_of_name(per, ret_period))
+        return reader_fail(reader, -EINVAL, map, "per",
+                           "'%s': expected hour, day, week, month, quarter or year", per);
+    if (hard && !json_is_boolean(hard) && (!word || strcmp(word, "kill") != 0))
+        return reader_fail(reader, -EINVAL, map, "hard", "expected true, false or kill");
+    *ret_firmness = word ? BUDGET_KILL : json_is_true(hard) ? BUDGET_HARD : BUDGET_SOFT;
+    return 0;
+}
+
+/* An amount for a month, or a map. user: whose it is; "": the queue's. */
+static int read_budget_of(const struct setting_place *place, const struct reader *reader,
+                          const json_t *parent, const char *name, const char *user)
+{
+    const json_t *given = reader_get(parent, name);
+    bool is_map = json_is_object(given);
+    const struct reader inner = reader_inside(reader, name);
+    const json_t *object = is_map ? given : parent;
+    const char *key = is_map ? "amount" : name;
+    const json_t *value = reader_get(object, key);
+    double amount = json_number_value(value);
+    struct event_queue *queue = place->base;
+    enum account_kind kind =
+        strcmp(name, budget_keys[ACCOUNT_MONEY]) == 0 ? ACCOUNT_MONEY : ACCOUNT_GPU_TIME;
+    int64_t most = budget_most(name);
+    enum period period = PERIOD_MONTH;
+    uint8_t firmness = BUDGET_SOFT;
+
+    int code = is_map ? read_terms(&inner, object, &period, &firmness) : 0;
+    if (code < 0)
+        return code;
+    if (!json_is_number(value) || amount < 0 || amount > (double)most)
+        return reader_fail(is_map ? &inner : reader, -EINVAL, object, value ? key : NULL,
+                           "expected %s: a number from 0 to %" PRId64, key, most);
+    if (queue->budgets_count == BUDGETS_MAX)
+        return place_fail(place, -E2BIG, "more than %d budgets", BUDGETS_MAX);
+    struct event_budget *budget = CONFIG_NEW(place->config, queue->budgets, queue->budgets_count);
+    *budget =
+        (struct event_budget){ window_of_period(period), (int64_t)(amount * unit_of(kind) + 0.5),
+                               (uint8_t)kind, firmness, config_text(place->config, user) };
+    return 0;
+}
+
+int read_budget(const struct setting_place *place)
+{
+    return read_budget_of(place, place->reader, place->object, place->key, "");
+}
+
+static enum period period_of(const struct event_budget *budget)
+{
+    enum period period = PERIOD_HOUR;
+
+    window_is_period(budget->window, &period);
+    return period;
+}
+
+static const struct event_budget *find_budget(const struct setting_view *of)
+{
+    const struct event_queue *queue = of->base;
+
+    for (uint32_t i = 0; i < queue->budgets_count; i++) {
+        if (queue->budgets[i].account == account_of(of->row) && !queue->budgets[i].user[0])
+            return &queue->budgets[i];
+    }
+    return NULL;
+}
+
+static json_t *budget_to_json(const struct event_budget *budget)
+{
+    json_t *hard = budget->firmness == BUDGET_SOFT   ? NULL
+                   : budget->firmness == BUDGET_KILL ? json_string("kill")
+                                                     : json_true();
+
+    return json_pack("{s:o, s:s, s:o*}", "amount",
+                     decimal_to_json(budget->most, (int64_t)unit_of(budget->account)), "per",
+                     period_name(period_of(budget)), "hard", hard);
+}
+
+json_t *write_budget(const struct setting_view *of)
+{
+    const struct event_budget *budget = find_budget(of);
+
+    return budget ? budget_to_json(budget) : NULL;
+}
+
+static void tell_budget_as(const char *name, const struct event_budget *budget,
+                           struct properties *ret)
+{
+    static const char *const words[] = { "", ", hard", ", hard: kill" };
+    char buffer[UNITS_TEXT_SIZE * 2];
+
+    snprintf(buffer, sizeof(buffer), "%.10g per %s%s",
+             (double)budget->most / unit_of(budget->account), period_name(period_of(budget)),
+             words[budget->firmness]);
+    property_add(ret, name, buffer, "");
+}
+
+void tell_budget(const struct setting_view *of, struct properties *ret)
+{
+    const struct event_budget *budget = find_budget(of);
+
+    if (budget)
+        tell_budget_as(of->row->key, budget, ret);
+}
+
 /* ---- people ---- */
 
 int read_people(const struct setting_place *place)
@@ -208,12 +370,22 @@ int read_people(const struct setting_place *place)
                           reader_kind(map));
     json_object_foreach((json_t *)(uintptr_t)map, name, value)
     {
-        bool is_each = !is_group && strcmp(name, "each") == 0;
+        bool is_each = !is_group && strcmp(name, EACH_USER) == 0;
         if (!name_is_valid(name)) {
             error_set(inner.err, -EINVAL, "'%.80s' is not a valid name", name);
             return reader_place_line(&inner, -EINVAL, map, name);
         }
-        int code = read_amounts(&inner, map, name, &amounts);
+        const struct reader own = reader_inside(&inner, name);
+        for (size_t i = 0; is_group && i < ACCOUNTS; i++) {
+            if (json_object_get(value, budget_keys[i]))
+                return reader_fail(&own, -EINVAL, value, budget_keys[i],
+                                   "queues and users have budgets, Unix groups have none");
+        }
+        int code = read_amounts_beside(&inner, map, name, is_group ? NULL : budget_keys, &amounts);
+        for (enum account_kind i = 0; i < ACCOUNTS && code == 0 && !is_group; i++) {
+            if (json_object_get(value, budget_keys[i]))
+                code = read_budget_of(place, &own, value, budget_keys[i], name);
+        }
         if (code < 0)
             return code;
         for (uint32_t i = 0; i < amounts.count; i++) {
@@ -234,16 +406,25 @@ json_t *write_people(const struct setting_view *of)
 {
     const struct event_queue *queue = of->base;
     json_t *people = NULL, *map;
+    bool is_group = of->row->kind == SETTING_GROUPS;
     const char *name;
     void *next;
 
     for (uint32_t i = 0; i < queue->subjects_count; i++) {
         const struct event_subject *subject = &queue->subjects[i];
-        if ((subject->kind == SUBJECT_GROUP) != (of->row->kind == SETTING_GROUPS))
+        if ((subject->kind == SUBJECT_GROUP) != is_group)
             continue;
-        const char *of_each = subject->kind == SUBJECT_EACH_USER ? "each" : subject->name;
+        const char *of_each = subject->kind == SUBJECT_EACH_USER ? EACH_USER : subject->name;
         people = people ? people : json_object();
         set_amount(map_below(people, of_each), subject->resource, subject->limit);
+    }
+    for (uint32_t i = 0; i < queue->budgets_count && !is_group; i++) {
+        const struct event_budget *budget = &queue->budgets[i];
+        if (!budget->user[0])
+            continue;
+        people = people ? people : json_object();
+        json_object_set_new(map_below(people, budget->user), budget_keys[budget->account],
+                            budget_to_json(budget));
     }
     json_object_foreach_safe(people, next, name, map)
     {
@@ -265,6 +446,14 @@ void tell_people(const struct setting_view *of, struct properties *ret)
                  subject->kind == SUBJECT_GROUP ? "group " : "",
                  subject->kind == SUBJECT_EACH_USER ? "each user" : subject->name);
         property_add_amount(ret, name, subject->resource, subject->limit);
+    }
+    for (uint32_t i = 0; i < queue->budgets_count; i++) {
+        const struct event_budget *budget = &queue->budgets[i];
+        bool is_each = strcmp(budget->user, EACH_USER) == 0;
+        snprintf(name, sizeof(name), "%s of %.63s", budget_keys[budget->account],
+                 is_each ? "each user" : budget->user);
+        if (budget->user[0])
+            tell_budget_as(name, budget, ret);
     }
     for (uint32_t i = 0; i < queue->cells_count; i++) {
         const struct cell_quota *cell = &queue->cells[i];
@@ -591,110 +780,6 @@ void tell_pool_during(const struct setting_view *of, struct properties *ret)
         tell_while_open("min", during->window, "gpus", during->milli_min, ret);
         tell_while_open("max", during->window, "gpus", during->milli_max, ret);
     }
-}
-
-/* ---- budgets ---- */
-
-static enum account_kind account_of(const struct setting *row)
-{
-    return strcmp(row->key, "budget") == 0 ? ACCOUNT_MONEY : ACCOUNT_GPU_TIME;
-}
-
-static double unit_of(const struct setting *row)
-{
-    return account_of(row) == ACCOUNT_MONEY ? 1e6 : (double)USEC_PER_HOUR;
-}
-
-/* The period and how firm it is, of a budget that is a map. */
-static int read_terms(const struct reader *reader, const json_t *map, enum period *ret_period,
-                      uint8_t *ret_firmness)
-{
-    const char *names[KEYS_MAX], *per = NULL;
-    const json_t *hard = reader_get(map, "hard");
-    const char *word = json_string_value(hard);
-
-    keys_names(KEYS_BUDGET, NULL, names);
-    int code = reader_check_keys(reader, map, names);
-    if (code == 0)
-        code = reader_string(reader, map, "per", 20, &per);
-    if (code < 0)
-        return code;
-    if (per && !period_of_name(per, ret_period))
-        return reader_fail(reader, -EINVAL, map, "per",
-                           "'%s': expected hour, day, week, month, quarter or year", per);
-    if (hard && !json_is_boolean(hard) && (!word || strcmp(word, "kill") != 0))
-        return reader_fail(reader, -EINVAL, map, "hard", "expected true, false or kill");
-    *ret_firmness = word ? BUDGET_KILL : json_is_true(hard) ? BUDGET_HARD : BUDGET_SOFT;
-    return 0;
-}
-
-/* An amount for a month, or a map. */
-int read_budget(const struct setting_place *place)
-{
-    bool is_map = json_is_object(place->value);
-    const struct reader inner = reader_inside(place->reader, place->key);
-    const json_t *object = is_map ? place->value : place->object;
-    const char *key = is_map ? "amount" : place->key;
-    const json_t *value = reader_get(object, key);
-    double amount = json_number_value(value);
-    struct event_queue *queue = place->base;
-    enum period period = PERIOD_MONTH;
-    uint8_t firmness = BUDGET_SOFT;
-
-    int code = is_map ? read_terms(&inner, object, &period, &firmness) : 0;
-    if (code < 0)
-        return code;
-    if (!json_is_number(value) || amount < 0 || amount > (double)place->row->most)
-        return reader_fail(is_map ? &inner : place->reader, -EINVAL, object, value ? key : NULL,
-                           "expected %s: a number from 0 to %" PRId64, key, place->row->most);
-    struct event_budget *budget = CONFIG_NEW(place->config, queue->budgets, queue->budgets_count);
-    *budget = (struct event_budget){ window_of_period(period),
-                                     (int64_t)(amount * unit_of(place->row) + 0.5),
-                                     (uint8_t)account_of(place->row), firmness };
-    return 0;
-}
-
-static const struct event_budget *find_budget(const struct setting_view *of, enum period *ret)
-{
-    const struct event_queue *queue = of->base;
-
-    *ret = PERIOD_HOUR;
-    for (uint32_t i = 0; i < queue->budgets_count; i++) {
-        if (queue->budgets[i].account != account_of(of->row))
-            continue;
-        window_is_period(queue->budgets[i].window, ret);
-        return &queue->budgets[i];
-    }
-    return NULL;
-}
-
-json_t *write_budget(const struct setting_view *of)
-{
-    enum period period;
-    const struct event_budget *budget = find_budget(of, &period);
-
-    if (!budget)
-        return NULL;
-    json_t *hard = budget->firmness == BUDGET_SOFT   ? NULL
-                   : budget->firmness == BUDGET_KILL ? json_string("kill")
-                                                     : json_true();
-    return json_pack("{s:o, s:s, s:o*}", "amount",
-                     decimal_to_json(budget->most, (int64_t)unit_of(of->row)), "per",
-                     period_name(period), "hard", hard);
-}
-
-void tell_budget(const struct setting_view *of, struct properties *ret)
-{
-    static const char *const words[] = { "", ", hard", ", hard: kill" };
-    char buffer[UNITS_TEXT_SIZE * 2];
-    enum period period;
-    const struct event_budget *budget = find_budget(of, &period);
-
-    if (!budget)
-        return;
-    snprintf(buffer, sizeof(buffer), "%.10g per %s%s", (double)budget->most / unit_of(of->row),
-             period_name(period), words[budget->firmness]);
-    property_add(ret, of->row->key, buffer, "");
 }
 
 /* ---- after a job ran out of memory ---- */
