@@ -19,11 +19,12 @@
 #include "device/mps.h"
 #include "device/nvml/nvml.h"
 #include "engine/local/cgroup.h"
+#include "io/file.h"
 #include "io/parts.h"
 #include "io/paths.h"
 #include "store/journal.h"
 
-enum { CLOCK_LEAST = 1704067200 /* 2024 */ };
+enum { CLOCK_LEAST = 1704067200 /* 2024 */, PROC_MAX = 1024 * 1024 };
 
 enum grade { GRADE_OK, GRADE_NOTE, GRADE_BAD };
 
@@ -130,26 +131,78 @@ static void look_at_devices(void)
     }
 }
 
+/* Where a controller is mounted ("": cgroup v2), and our group there; all NULL: it is not. */
+static void find_mount(const char *controller, struct cgroup_mount *ret)
+{
+    AUTO_RELEASE(text) struct text mounts = { 0 }, self = { 0 };
+
+    *ret = (struct cgroup_mount){ 0 };
+    if (file_read("/proc/self/mountinfo", PROC_MAX, &mounts, NULL) == 0 &&
+        file_read("/proc/self/cgroup", PROC_MAX, &self, NULL) == 0)
+        cgroup_find_mount(text_string(&mounts), text_string(&self), controller, ret);
+}
+
+static void look_at_processes(const struct cgroup *cgroup)
+{
+    struct cgroup_mount mount;
+
+    find_mount("", &mount);
+    if (cgroup->tree)
+        say(GRADE_OK, "processes", "contained by cgroup v2 in %s: no process outlives its job",
+            mount.path);
+    else if (!mount.path)
+        say(GRADE_NOTE, "processes",
+            "cgroup v2 is not mounted: jobs are watched, not contained");
+    else if (cgroup->lacks_kill)
+        say(GRADE_NOTE, "processes",
+            "cgroup v2 in %s has no cgroup.kill (Linux 5.14): jobs are watched, not contained",
+            mount.path);
+    else
+        say(GRADE_NOTE, "processes",
+            "no control group in %s is delegated to you: jobs are watched, not contained; "
+            "systemd-run --user --scope -p Delegate=yes tarn up starts a daemon with one, as does "
+            "the machine's service",
+            mount.path);
+    cgroup_mount_release(&mount);
+}
+
+/* Memory or CPU: in which of the two versions the limits of jobs are, or why they are in none. */
+static void look_at_limit(const char *what, const char *controller, bool is_v2, const char *v1)
+{
+    struct cgroup_mount mount;
+
+    find_mount(controller, &mount);
+    if (is_v2)
+        say(GRADE_OK, what, "limits are enforced by cgroup v2");
+    else if (v1)
+        say(GRADE_OK, what, "limits are enforced by cgroup v1 in %s", mount.path);
+    else if (mount.own)
+        say(GRADE_NOTE, what,
+            "limits are tracked, not enforced: the %s controller belongs to cgroup v1, and you may "
+            "not write %s",
+            controller, mount.own);
+    else
+        say(GRADE_NOTE, what,
+            "limits are tracked, not enforced: no %s controller of cgroup v2 is delegated to you",
+            controller);
+    cgroup_mount_release(&mount);
+}
+
 static void look_at_containment(void)
 {
     struct cgroup cgroup = { 0 };
 
     cgroup_detect(&cgroup, "doctor", geteuid() == 0);
-    if (cgroup.tree)
-        say(GRADE_OK, "processes", "contained by cgroup v2: no process outlives its job");
-    else if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) < 0)
-        say(GRADE_NOTE, "processes",
-            "cgroup v2 is not mounted on /sys/fs/cgroup: jobs are watched, not contained");
+    look_at_processes(&cgroup);
+    look_at_limit("memory", "memory", cgroup.has_memory, cgroup.memory);
+    look_at_limit("cpus", "cpu", cgroup.has_cpu, cgroup.cpu);
+    if (cgroup.can_fence || cgroup.devices)
+        say(GRADE_OK, "fence", "jobs can open only their own GPUs, by cgroup %s",
+            cgroup.can_fence ? "v2" : "v1");
     else
-        say(GRADE_NOTE, "processes",
-            "no control group is delegated to you: jobs are watched, not contained; systemd-run "
-            "--user --scope -p Delegate=yes tarn up starts a daemon with one, as does the "
-            "machine's service");
-    bool memory = cgroup.has_memory || cgroup.memory, cpu = cgroup.has_cpu || cgroup.cpu;
-    say(memory ? GRADE_OK : GRADE_NOTE, "memory",
-        memory ? "limits are enforced" : "limits are tracked, not enforced");
-    say(cpu ? GRADE_OK : GRADE_NOTE, "cpus",
-        cpu ? "limits are enforced" : "limits are tracked, not enforced");
+        say(GRADE_NOTE, "fence", "jobs can open each other's GPUs: %s",
+            geteuid() == 0 ? "neither version of cgroups denies device files here"
+                           : "only a daemon of root can deny device files");
     cgroup_release(&cgroup, true);
 }
 

@@ -736,5 +736,13 @@ def test_doctor_looks_at_what_a_newcomer_lacks(shell):
     if tarn_test.IS_ROOT:
         done = subprocess.run([TARN, "doctor"], user=65534, group=65534, extra_groups=[], cwd="/", stdout=subprocess.PIPE, text=True,
                               env=dict(shell.environment, HOME=shell.root), timeout=tarn_test.PATIENCE_S)
-        assert re.search(r"^note  processes  .*(systemd-run --user --scope -p Delegate=yes tarn up|not mounted)", done.stdout, re.M), done
-        assert "limits are tracked, not enforced" in done.stdout
+        assert re.search(r"^note  processes  .*(systemd-run --user --scope -p Delegate=yes tarn up|not mounted|cgroup.kill)", done.stdout, re.M), done
+        assert "limits are tracked, not enforced" in done.stdout and "only a daemon of root can deny device files" in done.stdout
+        mounts = [line.split(" - ") for line in read_file("/proc/self/mountinfo").splitlines()]
+        unified = [mount.split()[4] for mount, kind in mounts if kind.startswith("cgroup2 ")]
+        assert ("cgroup v2 is not mounted" in done.stdout) == (not unified)
+        assert not unified or "in %s" % unified[-1] in done.stdout
+        # Controllers of v1 beside v2: each limit names the version that it belongs to.
+        old = [mount.split()[4] for mount, kind in mounts if kind.startswith("cgroup ") and "memory" in kind.split()[2].split(",")]
+        assert ("the memory controller belongs to cgroup v1, and you may not write" in done.stdout) == bool(old)
+        assert not old or re.fullmatch("limits are (enforced by cgroup v1|tracked, not enforced).*", found["memory"]["text"])

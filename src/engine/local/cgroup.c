@@ -222,7 +222,8 @@ static void detect_tree(struct cgroup *cgroup, const struct cgroup_mount *mount,
     if (!tree)
         return;
     AUTO_FREE char *kill = mem_printf("%s/cgroup.kill", tree);
-    if (access(kill, W_OK) < 0)
+    cgroup->lacks_kill = access(kill, W_OK) < 0;
+    if (cgroup->lacks_kill)
         return;
     cgroup->has_memory = controller_enable(base, key, "memory");
     cgroup->has_cpu = controller_enable(base, key, "cpu");

@@ -30,6 +30,7 @@ struct cgroup {
     char *cpu;
     char *devices;   /* the same; NULL: none, or the v2 tree can fence devices */
     bool can_fence;  /* the v2 tree: by a program of the kernel's */
+    bool lacks_kill; /* why there is no tree: its groups have no cgroup.kill */
     bool has_memory; /* in the v2 tree */
     bool has_cpu;
     char *made[12]; /* folders that may go when they are empty, the innermost last */
