@@ -17,7 +17,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 4096 };
+enum {
+    PATH_SIZE = 4096,
+    SILENT_MS = 10000, /* without a request a guest has to leave ... */
+    CROWDED_MS = 1000, /* ... sooner while there is no room for another */
+    PAUSE_MS = 1000,   /* after none could be let in: no descriptor is free */
+};
 
 /* The path of a socket is at most 108 bytes long; that of the folder is not. */
 static bool door_address(const struct shim *shim, int *ret_folder, struct sockaddr_un *ret)
@@ -193,10 +198,35 @@ static size_t free_guest(const struct shim *shim)
     return i;
 }
 
+static bool is_silent(const struct shim *shim, const struct guest *guest)
+{
+    return guest->fd >= 0 && guest->pid == 0 && shim->attachment.viewer != guest;
+}
+
+/* When the guest has to leave. */
+static int64_t silence_end(const struct shim *shim, const struct guest *guest)
+{
+    return guest->since + (free_guest(shim) < DOOR_GUESTS_MAX ? SILENT_MS : CROWDED_MS);
+}
+
+int door_wait_ms(const struct shim *shim)
+{
+    int64_t now = clock_ms(), end = shim->door_pause > now ? shim->door_pause : INT64_MAX;
+
+    for (size_t i = 0; i < DOOR_GUESTS_MAX; i++) {
+        const struct guest *guest = &shim->guests[i];
+
+        if (is_silent(shim, guest) && silence_end(shim, guest) < end)
+            end = silence_end(shim, guest);
+    }
+    return end == INT64_MAX ? -1 : end <= now ? 0 : (int)(end - now);
+}
+
 void door_polls(const struct shim *shim, struct pollfd polls[DOOR_POLLS])
 {
-    polls[0] = (struct pollfd){ .fd = free_guest(shim) < DOOR_GUESTS_MAX ? shim->door_fd : -1,
-                                .events = POLLIN };
+    bool is_open = free_guest(shim) < DOOR_GUESTS_MAX && shim->door_pause <= clock_ms();
+
+    polls[0] = (struct pollfd){ .fd = is_open ? shim->door_fd : -1, .events = POLLIN };
     for (size_t i = 0; i < DOOR_GUESTS_MAX; i++)
         polls[1 + i] = (struct pollfd){ .fd = shim->guests[i].fd, .events = POLLIN };
 }
@@ -208,9 +238,20 @@ void door_serve(struct shim *shim, const struct pollfd polls[DOOR_POLLS])
         if (polls[1 + i].revents != 0 && shim->guests[i].fd == polls[1 + i].fd)
             guest_read(shim, &shim->guests[i]);
     }
+    for (size_t i = 0; i < DOOR_GUESTS_MAX; i++) {
+        struct guest *guest = &shim->guests[i];
+
+        if (is_silent(shim, guest) && silence_end(shim, guest) <= clock_ms())
+            guest_refuse(guest, ETIMEDOUT, "no request came in time");
+    }
     size_t free = free_guest(shim);
-    if (polls[0].revents != 0 && free < DOOR_GUESTS_MAX)
-        shim->guests[free].fd = accept4(shim->door_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (polls[0].revents == 0 || free == DOOR_GUESTS_MAX)
+        return;
+    int fd = accept4(shim->door_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0)
+        shim->guests[free] = (struct guest){ .fd = fd, .since = clock_ms() };
+    else if (errno != EAGAIN && errno != EINTR)
+        shim->door_pause = clock_ms() + PAUSE_MS;
 }
 
 void door_close(struct shim *shim)

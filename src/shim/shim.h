@@ -79,9 +79,10 @@ enum { DOOR_GUESTS_MAX = 9 }; /* of which the last is only told that it is one t
 
 /* A connection through the door, and the command that it runs. */
 struct guest {
-    int fd;       /* -1: none, or it has left */
-    pid_t pid;    /* 0: none yet */
-    bool is_over; /* and reaped; wait_status is set */
+    int fd;        /* -1: none, or it has left */
+    pid_t pid;     /* 0: none yet */
+    int64_t since; /* it is there */
+    bool is_over;  /* and reaped; wait_status is set */
     int wait_status;
 };
 
@@ -120,7 +121,8 @@ struct shim {
     pid_t pid;   /* the job's first process; 0: none */
     int wait_status;
     struct stream streams[2];
-    int door_fd; /* -1: none */
+    int door_fd;        /* -1: none */
+    int64_t door_pause; /* until then nobody is let in */
     struct guest guests[DOOR_GUESTS_MAX];
     struct attachment attachment;
     bool main_dead;   /* and reaped; wait_status is set */
@@ -206,6 +208,7 @@ void door_open(struct shim *shim);
 void door_close(struct shim *shim);
 enum { DOOR_POLLS = 1 + DOOR_GUESTS_MAX };
 void door_polls(const struct shim *shim, struct pollfd polls[DOOR_POLLS]);
+int door_wait_ms(const struct shim *shim); /* -1: no end */
 void door_serve(struct shim *shim, const struct pollfd polls[DOOR_POLLS]);
 
 /* tree.c */

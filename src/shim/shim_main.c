@@ -78,6 +78,11 @@ static void signals_read(struct shim *shim)
     }
 }
 
+static int sooner(int a_ms, int b_ms)
+{
+    return b_ms >= 0 && (a_ms < 0 || b_ms < a_ms) ? b_ms : a_ms;
+}
+
 /* One wait for whatever comes, and its handling; timeout_ms -1 waits for ever. */
 static void shim_turn(struct shim *shim, int timeout_ms)
 {
@@ -93,9 +98,7 @@ static void shim_turn(struct shim *shim, int timeout_ms)
 
     door_polls(shim, &polls[FIRST_OF_DOOR]);
     attach_polls(shim, &polls[FIRST_OF_ATTACH]);
-    int attach_ms = attach_wait_ms(shim);
-    if (attach_ms >= 0 && (timeout_ms < 0 || attach_ms < timeout_ms))
-        timeout_ms = attach_ms;
+    timeout_ms = sooner(sooner(timeout_ms, attach_wait_ms(shim)), door_wait_ms(shim));
     if (poll(polls, sizeof(polls) / sizeof(polls[0]), timeout_ms) < 0)
         return;
     if (polls[2].revents != 0)

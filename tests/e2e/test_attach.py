@@ -4,6 +4,7 @@
 import fcntl
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -12,7 +13,7 @@ import time
 import pytest
 
 import tarn_test
-from tarn_test import IS_ROOT, TARN, wait_until
+from tarn_test import IS_ROOT, TARN, read_file, wait_until
 from terminal import Terminal
 from test_cli import Shell
 
@@ -364,6 +365,42 @@ def test_descriptors_too_many_are_closed(shell):
         visitor.close()
     wait_until("they are closed", lambda: len(os.listdir(folder)) == before)
     shell.run("cancel", number)
+
+
+def test_silent_clients_leave_room_for_others(shell):
+    shell.out("up")
+    number = int(shell.out("submit", "-q", "--", "sleep", "1000"))
+    wait_until("the job runs", lambda: is_running(shell, number))
+    visitors = [Visitor(shell, number) for _ in range(9)]
+    assert shell.out("exec", number, "--", "echo", "in") == "in\n"
+    answer = visitors[0].door.recv(4096)
+    assert b"no request came in time" in answer
+    for visitor in visitors:
+        visitor.close()
+
+
+def test_a_supervisor_without_descriptors_does_not_spin(shell):
+    shell.out("up")
+    number = int(shell.out("submit", "-q", "--", "sleep", "1000"))
+    wait_until("the job runs", lambda: is_running(shell, number))
+    shim = supervisor(shell)
+    used = max(int(fd) for fd in os.listdir("/proc/%d/fd" % shim)) + 1
+    soft, hard = resource.prlimit(shim, resource.RLIMIT_NOFILE, (used, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    visitors = [Visitor(shell, number) for _ in range(2)]
+    before, begin = ticks(shim), time.monotonic()
+    while time.monotonic() - begin < 1:
+        time.sleep(0.05)
+    assert ticks(shim) - before < 0.5 * os.sysconf("SC_CLK_TCK")
+    resource.prlimit(shim, resource.RLIMIT_NOFILE, (soft, hard))
+    assert shell.out("exec", number, "--", "echo", "in") == "in\n"
+    for visitor in visitors:
+        visitor.close()
+
+
+def ticks(pid):
+    """Processor time used so far."""
+    user, system = read_file("/proc/%d/stat" % pid).rsplit(")", 1)[1].split()[11:13]
+    return int(user) + int(system)
 
 
 def test_submit_pty_waits_for_attach_and_attach_follows_any_job(shell):
