@@ -24,6 +24,7 @@ void selection_add(struct selection *selection, const char *id)
 void selection_release(struct selection *selection)
 {
     free(selection->ids);
+    list_release(&selection->arrays);
     *selection = (struct selection){ 0 };
 }
 
@@ -69,6 +70,7 @@ static int add_tasks(struct selection *selection, const char *word, uint64_t job
         snprintf(id, sizeof(id), "%" PRIu64 "_%" PRIu32, job, indices[i]);
         selection_add(selection, id);
     }
+    list_add(&selection->arrays, job);
     free(indices);
     return code;
 }
@@ -118,6 +120,28 @@ int selection_check(const char *word, struct error *err)
     return add_word(&selection, word, err);
 }
 
+/* The tasks of an array have the numbers behind its own. */
+int selection_confirm(const struct selection *selection, struct session *session, struct error *err)
+{
+    LIST_EACH (const uint64_t, job, &selection->arrays) {
+        AUTO_FREE char *after = mem_printf("/v1/jobs?limit=1&all=1&after=%" PRIu64, *job);
+        AUTO_FREE char *path = mem_printf("/v1/jobs/%" PRIu64, *job);
+        AUTO(json) json_t *next = NULL;
+        AUTO(json) json_t *itself = NULL;
+
+        int code = session_get(session, after, &next, err);
+        const json_t *task = json_array_get(json_object_get(next, "jobs"), 0);
+        if (code == 0 && field_number(task, "group") == (int64_t)*job &&
+            !field_is_null(task, "array_index"))
+            continue;
+        code = code == 0 ? session_get(session, path, &itself, err) : code;
+        return code < 0 ? code
+                        : error_set(err, -EINVAL, "job %" PRIu64 ": not an array, it has no tasks",
+                                    *job);
+    }
+    return 0;
+}
+
 int each_id(const struct options *options, int (*one)(const struct each *each))
 {
     AUTO_RELEASE(session) struct session session = { 0 };
@@ -131,7 +155,7 @@ int each_id(const struct options *options, int (*one)(const struct each *each))
         complain(&err);
         return 2;
     }
-    if (session_open(&session, &err) < 0)
+    if (session_open(&session, &err) < 0 || selection_confirm(&selection, &session, &err) < 0)
         return complain(&err);
     for (size_t i = 0; i < selection.count; i++) {
         int result = one(&(struct each){ &session, options, selection.ids[i], i, selection.count });

@@ -8,9 +8,11 @@
  */
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/mem.h"
 #include "cli/options.h"
 #include "cli/session.h"
 
@@ -19,6 +21,7 @@ enum { SELECT_MAX = 10000, ID_SIZE = 48 };
 struct selection {
     char (*ids)[ID_SIZE];
     size_t count;
+    LIST(uint64_t) arrays; /* named with tasks in brackets */
 };
 
 /* Fails at the first invalid word. */
@@ -26,6 +29,10 @@ struct selection {
 int selection_check(const char *word, struct error *err);
 int selection_read(struct selection *selection, char *const *words, struct error *err);
 void selection_add(struct selection *selection, const char *id);
+/* Whether what has tasks in brackets is an array, by one request each: instead of one for each task
+ * that there is not. */
+int selection_confirm(const struct selection *selection, struct session *session,
+                      struct error *err);
 void selection_release(struct selection *selection);
 
 struct each {

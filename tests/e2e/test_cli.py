@@ -338,6 +338,17 @@ def test_what_cannot_run_is_refused_with_its_reason(shell):
     assert hint in shell.refused(2, "exec", later, "sh", "-c", "true")
 
 
+def test_tasks_of_a_job_that_is_no_array_are_refused_at_once(shell):
+    shell.out("up")
+    job = shell.out("submit", "-q", "--hold", "--", "true").strip()
+    array = shell.out("submit", "-q", "--hold", "--array", "0-9", "--", "true").strip()
+    for words in (("cancel", job + "_[0-9999]"), ("show", job + "_[1,3]"), ("cancel", array + "_[3]", job + "_[0-999]")):
+        assert shell.refused(1, *words) == "tarn: job %s: not an array, it has no tasks\n" % job
+    assert shell.refused(1, "cancel", "99_[0-9]") == "tarn: job 99: no such job\n"
+    assert shell.out("cancel", array + "_[3,4]") == "cancelled %s_3, %s_4\n" % (array, array)
+    assert [shell.api.job(number)["state"] for number in (job, array + "_5")] == ["held", "held"]
+
+
 def test_run_can_be_quiet(shell):
     shell.out("up")
     done = shell.run("run", "-q", "--", "echo", "hi")

@@ -157,6 +157,8 @@ static int change_jobs(const struct options *options, const struct change *chang
     int code = session_open(&session, &err);
     if (code == 0 && is_filtered)
         code = find_jobs(&session, options, &selection, &err);
+    if (code == 0)
+        code = selection_confirm(&selection, &session, &err);
     if (code < 0)
         return complain(&err);
     if (is_filtered && selection.count == 0) {

@@ -132,6 +132,8 @@ static int cancel_all(const struct cancel *cancel, char *const *words, int *ret_
         code = slurm_states_check(cancel->choice.states, err);
     if (code == 0)
         code = session_open(&session, err);
+    if (code == 0)
+        code = selection_confirm(&selection, &session, err);
     if (code == 0 && cancel->is_filtered)
         code = select_filtered(&session, cancel, &selection, err);
     if (code == 0)

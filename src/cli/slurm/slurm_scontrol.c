@@ -226,6 +226,8 @@ static int change(const char *action, char **words, int *ret_status, struct erro
     if (code == 0)
         code = session_open(&session, err);
     if (code == 0)
+        code = selection_confirm(&selection, &session, err);
+    if (code == 0)
         *ret_status = slurm_change(&session, &selection, false, action);
     return code;
 }
