@@ -19,7 +19,7 @@ struct api {
     uv_loop_t *loop;
     uv_timer_t *timer; /* wakes followers of outputs */
     struct follower *followers;
-    struct inquiry *inquiry; /* where the answers of the brain are worked out */
+    struct inquiry *inquiry; /* the inquiry with which the brain computes its answers */
 };
 
 static inline const struct control *api_control(const struct api *api)
@@ -52,14 +52,14 @@ static inline bool api_watch(const struct api *api, uint32_t device, struct watc
 
 enum { CALL_NAME_SIZE = REQUEST_NAME_SIZE + 24 };
 
-/* What a request is about: "/v1/jobs/7/why" has id 7. */
+/* A request, and the object that its path names: "/v1/jobs/7/why" has id 7. */
 struct call {
     struct api *api;
     struct http_request *request;
-    uint64_t id;               /* of the path; 0: none */
-    uint32_t index;            /* of "7_3", plus one; 0: none */
-    char name[CALL_NAME_SIZE]; /* of the path, "a/3" of a device with both; "": none */
-    json_t *body;              /* of read_body(); released after the call */
+    uint64_t id;               /* the number in the path; 0: none */
+    uint32_t index;            /* the index in "7_3", plus one; 0: none */
+    char name[CALL_NAME_SIZE]; /* the name in the path, "a/3" for a device; "": none */
+    json_t *body;              /* set by read_body(); released after the call */
     int code;                  /* below 0: refused, with err */
     struct error err;
 };
@@ -72,21 +72,21 @@ void followers_release(struct api *api);
 
 void reply_json(struct http_request *request, unsigned status, json_t *body); /* takes body */
 void reply_error(struct http_request *request, int code, const struct error *err);
-/* Refuse the request, with the words that are in call->err. Returns NULL. */
+/* Refuse the request with the message in call->err. Returns NULL. */
 json_t *refuse(struct call *call, int code);
 /* The body as JSON: an object or a list. */
 int read_body(struct call *call);
-/* Fails with -EINVAL where the query has a key that is none of these (NULL at the end). */
+/* Fails with -EINVAL if the query has a key that is not in the list (NULL-terminated). */
 int check_query(const struct http_request *request, const char *const *keys, struct error *err);
-/* "?dry_run", "?dry_run=1"; not there and "0" are off. */
+/* True for "?dry_run" and "?dry_run=1"; false if it is absent or "0". */
 bool query_is_on(const struct http_request *request, const char *key);
-/* A number within these; *ret stays as it is when there is none. */
+/* A number from least to most; *ret is unchanged if the query has none. */
 int query_number(const struct http_request *request, const char *key, uint64_t least, uint64_t most,
                  uint64_t *ret, struct error *err);
 
-/* The group that the path names; NULL: it names something else. */
+/* The group that the path names; NULL: the path names something else. */
 const struct group *call_group(const struct call *call);
-/* The job, also the one of "7_3"; NULL: the request is refused with "no job 7". */
+/* The job that the path names, also as "7_3"; NULL: the request is refused. */
 struct job *call_job(struct call *call);
 
 #endif

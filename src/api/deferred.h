@@ -4,8 +4,8 @@
 
 /* deferred - requests that are answered later: by a change, or by a study
  *
- * A handler allocates one of these as the first member of a larger struct, reads the request into
- * it, and hands it over with the code of that. Whatever happens, it is released in the end.
+ * A handler allocates a larger struct with one of these as its first member, reads the request into
+ * it, and hands it over with the resulting code. It is released at the end in any case.
  */
 
 #include "api/call.h"
@@ -20,7 +20,7 @@ struct deferred_ops {
     /* What it owns, without itself; NULL: nothing. */
     void (*release)(struct deferred *deferred);
     unsigned status;            /* of the answer; 0: 200 */
-    bool answers_from_forecast; /* it waits for a fresh one */
+    bool answers_from_forecast; /* answer only when the forecast is fresh */
 };
 
 struct deferred {
@@ -29,17 +29,18 @@ struct deferred {
     struct api *api;
     struct http_request *request;
     const struct deferred_ops *ops;
-    uint64_t id; /* as the call has them */
+    uint64_t id; /* id and name: as in the call */
     char name[CALL_NAME_SIZE];
 };
 
-/* A larger struct of that size, whose first member it is. */
+/* Allocate a larger struct of this size, with a struct deferred as its first member. */
 void *deferred_create(struct call *call, size_t size, const struct deferred_ops *ops);
-/* code: of reading the request, with words in call->err; 0: the change is enqueued. Takes it over.
- * Returns NULL, as does asked_begin(). */
+/* code: the result of reading the request, with a message in call->err; 0: enqueue the change.
+ * Takes over `deferred`. Returns NULL, as does asked_begin(). */
 json_t *deferred_begin(struct call *call, struct deferred *deferred, int code);
 
-/* A question that a study process answers. The caller fills its study, and states what it owns. */
+/* A question that a study process answers. The caller fills `study`; `release` frees what it owns.
+ */
 struct asked {
     struct api_study study;
     struct api *api;

@@ -2,18 +2,18 @@
 #ifndef API_ESTIMATES_H
 #define API_ESTIMATES_H
 
-/* estimates - the one place from which every answer has its times
+/* estimates - the single source of start and end times for all answers
  *
- * They come from the forecast of the daemon. A job that is not in it (too far away for the
- * processor time that a forecast may take, or submitted while none may be made) has the estimate of
- * the list schedule (sched/explain/estimate.h).
+ * The times come from the forecast of the daemon. A job may be missing from it, because it is too
+ * far in the future for the forecast's processor time, or was submitted while no forecast could be
+ * made. Then the estimate of the list schedule is used (sched/explain/estimate.h).
  */
 
 #include "api/call.h"
 
 /* When a waiting job starts. False: it does not wait, is held, or can never run. */
 bool api_start(const struct api *api, const struct job *job, struct start_estimate *ret);
-/* When a job or a group has ended. False: not known. */
+/* When a job or a group will end. False: not known. */
 bool api_end(const struct api *api, uint64_t id, struct end_estimate *ret);
 
 /* True: the forecast is fresh. False: the waiter is called when it is. */

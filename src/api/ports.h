@@ -26,29 +26,29 @@ struct api_work {
 
 struct api_planner {
     void *user;
-    struct brain *(*brain)(const void *user); /* good until the next turn of the loop */
+    struct brain *(*brain)(const void *user); /* valid until the next turn of the loop */
     struct api_work (*work)(const void *user);
-    const char *(*trouble)(const void *user); /* why nothing is accepted now; NULL: all is well */
+    const char *(*trouble)(const void *user); /* why requests are refused now; NULL: they are not */
 };
 
 /* The jobs that run here. */
 struct api_attempts {
     void *user;
-    /* Where a member's output is; rank's standard error when it has one of its own. */
+    /* Path of a member's output, or of its standard error if that has a separate file. */
     int (*output_path)(void *user, const struct job *job, uint32_t rank, bool is_error,
                        struct text *ret, struct error *err);
-    void (*kill)(void *user, uint64_t job); /* end its running members without a grace period */
-    /* Send a signal to all processes of its running members; NULL: the engine cannot. */
+    void (*kill)(void *user, uint64_t job); /* kill its running members, without a grace period */
+    /* Send a signal to all processes of its running members; NULL: not supported. */
     void (*signal)(void *user, uint64_t job, int number);
-    /* A connection to the supervisor of a member of a job that runs; NULL: the engine has none. */
+    /* Connect to the supervisor of a member of a running job; NULL: not supported. */
     int (*enter)(void *user, uint64_t job, uint32_t rank, int *ret_fd, struct error *err);
-    struct engine_isolation isolation; /* what a job would get */
+    struct engine_isolation isolation; /* the isolation that a job would get */
 };
 
 struct api_devices {
     void *user;
     const struct watch *watch; /* health and readings; NULL: not watched */
-    /* An administrator marks a device as healthy; inside run only. */
+    /* An administrator marks a device as healthy; only inside a change. */
     int (*clear)(void *user, uint32_t device, struct error *err);
 };
 
@@ -61,7 +61,7 @@ struct api_readings {
 
 struct api_alerts {
     void *user;
-    /* Active alerts and the silences of administrators; good until the next turn of the loop. */
+    /* Active alerts and the silences of administrators; valid until the next turn of the loop. */
     const struct alerts *(*look)(const void *user, const struct alert_silence **ret_silences,
                                  size_t *ret_count);
     int (*silence)(void *user, const struct alert_silence *silence, struct error *err);
@@ -72,36 +72,36 @@ struct api_alerts {
 
 /* A question that another process answers. The requester owns it until done. */
 struct api_study {
-    const struct identity *who; /* asks */
+    const struct identity *who; /* the requester */
     uint32_t shown;
-    /* What if: change the state of a copy of the daemon. NULL: a rehearsal */
+    /* What-if: change the state of a copy of the daemon. NULL: it is a rehearsal */
     int (*change)(struct api_study *study, const struct control *copy, struct error *err);
-    /* What if: the answer, from the changed copy with a forecast of its own; new. NULL: what
+    /* What-if: the answer, computed in the changed copy with its own forecast; new. NULL: the
      * changes for all jobs */
     json_t *(*answer)(struct api_study *study);
-    /* Rehearsal: the last days, under the current configuration and a new one. */
+    /* Rehearsal: the length of the period before now, and both configurations. */
     usec_t last;
-    json_t *old_config, *new_config; /* the asker's */
-    const char *hides_from;          /* only user to name (forecast/rehearse.h), or NULL */
-    /* Report of the last: the question's own keys (daemon/study/study_report.c), the asker's. NULL:
-     * none */
+    json_t *old_config, *new_config; /* owned by the requester */
+    const char *hides_from;          /* the only user to name (forecast/rehearse.h), or NULL */
+    /* Report: the keys of the question (daemon/study/study_report.c), owned by the requester. NULL:
+     * it is no report */
     json_t *report;
-    /* Called when it is accepted, for the expensive part of the question. NULL: nothing. */
+    /* Called when the study is accepted, to prepare the expensive part. NULL: nothing to do. */
     void (*complete)(struct api_study *study);
-    const char *note; /* to go with the answer, or NULL */
-    /* Whether the requester has disconnected: then the study is stopped. */
+    const char *note; /* a note for the answer, or NULL */
+    /* Whether the requester has disconnected; the study is then stopped. */
     bool (*is_left)(const struct api_study *study);
-    /* code 0: the answer as JSON, which is taken over; else err. */
+    /* code 0: the answer as JSON, which the callee takes over; else err. */
     void (*done)(struct api_study *study, int code, struct text *answer, const struct error *err);
 };
 
 struct api_studies {
     void *user;
-    /* Begin a study; done is called later. REFUSED_TOO_MANY when there are too many. */
+    /* Begin a study; done is called later. Fails with REFUSED_TOO_MANY. */
     int (*start)(void *user, struct api_study *study, struct error *err);
 };
 
-/* Is called once, from the loop. */
+/* done is called once, from the loop. */
 struct forecast_waiter {
     struct forecast_waiter *next;
     void (*done)(struct forecast_waiter *waiter);
@@ -110,28 +110,29 @@ struct forecast_waiter {
 /* The forecast of the live state (forecast/forecast.h). */
 struct api_forecasts {
     void *user;
-    /* Whether it is as fresh as it may be. If not, it is being renewed, and the waiter is called
-     * when it is. is_of_waiting: only starts of waiting jobs matter. */
+    /* Whether the forecast is fresh. If not, it is being renewed, and the waiter is called
+     * afterwards. is_of_waiting: only the starts of waiting jobs matter. */
     bool (*is_fresh)(void *user, bool is_of_waiting, struct forecast_waiter *waiter);
-    /* What it says of a job that waits; false: nothing. limits_only may be FORECAST_NOT_KNOWN. */
+    /* The start of a waiting job; false: not in the forecast. limits_only may be
+     * FORECAST_NOT_KNOWN. */
     bool (*start)(void *user, const struct job *job, struct start_estimate *ret);
-    /* Of the end of a job or a group; false: nothing. */
+    /* The end of a job or a group; false: not in the forecast. */
     bool (*end)(void *user, uint64_t id, struct end_estimate *ret);
-    /* This estimate is shown. is_forecast: it is from start(). guaranteed: a time, or USEC_NEVER.
-     */
+    /* Record that this estimate is shown. is_forecast: it comes from start(). guaranteed: a time,
+     * or USEC_NEVER. */
     void (*shown)(void *user, const struct job *job, const struct start_estimate *estimate,
                   usec_t guaranteed, bool is_forecast);
-    /* How true the estimates of the last time were; new. */
+    /* The accuracy of the estimates in the period before now; new. */
     int (*report)(void *user, usec_t last, json_t **ret, struct error *err);
 };
 
 struct api_daemon {
     void *user;
     void (*stop)(void *user, bool kill_jobs);
-    const char *state_dir, *engine, *devices, *socket; /* for requests about the daemon */
+    const char *state_dir, *engine, *devices, *socket; /* reported by requests about the daemon */
     usec_t started;
     bool is_machine_wide; /* serves all users */
-    bool has_no_jobs;     /* only devices are watched: for /metrics alone (daemon/exporter.c) */
+    bool has_no_jobs;     /* it only serves /metrics of the devices (daemon/exporter.c) */
 };
 
 struct api_ports {

@@ -2,7 +2,7 @@
 #ifndef API_ROUTES_H
 #define API_ROUTES_H
 
-/* routes - the handlers, by the file that has them; which path leads to which is in routes.c */
+/* routes - the handlers, by the file that defines them; routes.c maps paths to handlers */
 
 #include "api/call.h"
 

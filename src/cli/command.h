@@ -5,9 +5,9 @@
 /* command - the commands of tarn: one table for dispatch, help and completion
  *
  * commands.def lists them. There are two programs: the client `tarn` runs a COMMAND itself, and
- * starts `tarnd` in its place for a DAEMON_COMMAND. tarnd has all commands and links what the
- * client need not load. A run function gets the options that were read and returns the exit status:
- * 0 done, 1 refused or failed, 2 wrong usage.
+ * replaces itself with `tarnd` for a DAEMON_COMMAND. tarnd has all commands, and links the
+ * libraries that the client does not need. A run function gets the parsed options and returns the
+ * exit status: 0 done, 1 refused or failed, 2 wrong usage.
  */
 
 #include <stddef.h>
@@ -21,7 +21,7 @@ enum command_words {
     WORDS_OWN, /* the command reads its own arguments: options.argc and argv */
 };
 
-/* Where tarn help lists it. */
+/* The section of tarn help that lists it. */
 enum command_group { GROUP_JOBS, GROUP_WATCH, GROUP_ADMIN, GROUP_DAEMON };
 
 struct command {
@@ -31,14 +31,14 @@ struct command {
     const char *summary; /* a few words, lower case */
     const char *examples[2];
     int (*run)(const struct options *options);
-    const struct option_entry *options; /* options_own: it prints its help itself */
+    const struct option_entry *options; /* options_own: it prints its own help */
     enum command_words words;
 };
 
-/* commands, sorted by name, end with one without a name. Returns the exit status. */
+/* commands: sorted by name; the last has no name. Returns the exit status. */
 int cli_main(int argc, char **argv, const struct command *commands);
 
-/* Those of this program. Set once, by cli_main(). */
+/* The commands of this program. Set once, by cli_main(). */
 extern const struct command *commands_all;
 const struct command *command_find(const char *name); /* NULL: there is none */
 

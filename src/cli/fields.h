@@ -28,7 +28,7 @@ usec_t field_seconds(const json_t *object, const char *key);
 time_t field_time(const json_t *object, const char *key);
 usec_t field_wall(const json_t *object, const char *key); /* to the millisecond */
 
-/* "4m12s", or "" when it is absent. Buffer of UNITS_TEXT_SIZE; returned. */
+/* "4m12s", or "" if it is absent. Returns buffer, which has UNITS_TEXT_SIZE bytes. */
 const char *field_duration(const json_t *object, const char *key, char *buffer);
 
 usec_t clock_read(clockid_t which);
@@ -37,10 +37,10 @@ usec_t clock_read(clockid_t which);
 enum { CLOCK_SIZE = 32 };
 const char *clock_format(char *buffer, time_t when);
 
-/* "0-3", "4,7" of an array of numbers. */
+/* An array of numbers as "0-3" or "4,7". */
 void numbers_format(const json_t *array, struct text *text);
 
-/* "H100" for "h100": a model as people write it. */
+/* A model name as people write it: "H100" for "h100". */
 void upper_add(const char *string, struct text *text);
 
 #endif

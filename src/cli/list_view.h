@@ -2,7 +2,7 @@
 #ifndef CLI_LIST_VIEW_H
 #define CLI_LIST_VIEW_H
 
-/* list_view - lists of the API as tables: a column is a title and what prints its cells
+/* list_view - lists of the API as tables: a column has a title and a function that adds its cells
  *
  * A value that is absent or null is shown as "-".
  */
@@ -16,13 +16,13 @@ struct list_column {
     enum table_align align;
     size_t width_min; /* table.h */
     void (*add)(struct table *table, const json_t *item, const char *key);
-    const char *key; /* of the item; NULL: add knows */
+    const char *key; /* of the value in the item; NULL: the function needs none */
 };
 
 struct list_view {
     const char *path; /* of the API */
     const char *key;  /* of the list in its reply */
-    const char *id;   /* what -q prints of each: a number or a string */
+    const char *id;   /* key of what -q prints for each: a number or a string */
     const char *none; /* the message about an empty list */
     const struct list_column *columns;
     size_t count;
@@ -30,11 +30,11 @@ struct list_view {
 
 /* Print a table of items on standard output. */
 void list_print(const struct list_column *columns, size_t count, const json_t *items);
-/* Print a reply as the options ask: as JSON, ids only, or a table. True: it was a table. */
+/* Print a reply as the options require: as JSON, ids only, or a table. True: it was a table. */
 bool list_show(const struct list_view *view, const json_t *reply, const struct options *options);
-/* Ask for the list and show it. Returns the exit status. */
+/* Request the list and print it. Returns the exit status. */
 int list_ask(const struct list_view *view, const struct options *options);
-/* A number or a string, on a line of standard output. */
+/* Print a number or a string on a line of standard output. */
 void list_put_id(const json_t *id);
 
 /* ---- cells ---- */
@@ -42,7 +42,7 @@ void list_put_id(const json_t *id);
 void cell_text(struct table *table, const json_t *item, const char *key); /* absent: empty */
 void cell_number(struct table *table, const json_t *item, const char *key);
 void cell_milli(struct table *table, const json_t *item, const char *key);
-void cell_percent(struct table *table, const json_t *item, const char *key); /* "67%" of 0.67 */
+void cell_percent(struct table *table, const json_t *item, const char *key); /* "67%" for 0.67 */
 void cell_clock(struct table *table, const json_t *item, const char *key);
 void cell_duration(struct table *table, const json_t *item, const char *key); /* absent: empty */
 

@@ -4,7 +4,7 @@
 
 /* options - reads the options of one command from a table
  *
- * Every command also takes --json, -q (ids only), --socket PATH and --help. Options and words may
+ * Every command also takes --json, -q (IDs only), --socket PATH and --help. Options and words may
  * be mixed; after "--" all are words. An unknown option is an error that suggests the nearest one.
  */
 
@@ -27,7 +27,7 @@ struct option_given {
 };
 
 struct options {
-    const char *values[OPTIONS_MAX]; /* by place in the table; NULL: not given; "" without value */
+    const char *values[OPTIONS_MAX]; /* by place in the table; NULL: not given; "": no value */
     struct option_given given[OPTIONS_GIVEN_MAX]; /* of the table, in their order */
     size_t given_count;
     const char *verb;
@@ -38,7 +38,7 @@ struct options {
     char **argv;
 };
 
-/* Read the arguments after the verb argv[0]; reorders argv. false: the command is done, with exit
+/* Read the arguments after the verb argv[0]; reorders argv. False: the command is done, with exit
  * status *ret_status. */
 bool options_read(int argc, char **argv, struct options *ret, int *ret_status);
 
@@ -48,11 +48,11 @@ extern const struct option_entry options_common[];
 
 struct command;
 
-/* Whether the command takes this option, of its own or of all commands: few have no use for some of
- * those. */
+/* Whether the command takes this option, which is its own or a common one: a few commands do not
+ * take all common options. */
 bool option_is_taken(const struct command *command, const struct option_entry *option);
 
-/* The value of an option that takes a descriptor; NULL: -1. False: it is none. */
+/* The value of an option that takes a descriptor; NULL gives -1. False: it is not a descriptor. */
 bool option_fd(const char *value, int *ret);
 
 /* Report wrong usage; returns 2. */

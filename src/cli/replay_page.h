@@ -2,7 +2,7 @@
 #ifndef CLI_REPLAY_PAGE_H
 #define CLI_REPLAY_PAGE_H
 
-/* replay_page - the past under another configuration, as one self-contained HTML page */
+/* replay_page - a replay under another configuration, as one self-contained HTML page */
 
 #include <jansson.h>
 

@@ -29,9 +29,9 @@ void screen_look(FILE *stream, struct screen *ret);
 bool screen_is_utf8(void);
 /* Write text unchanged. */
 void screen_put(FILE *stream, const char *text);
-/* The same of prose: on a terminal, lines wrap at words, and go on indented. */
+/* Write prose: on a terminal, lines are wrapped at words, and continued with an indent. */
 void screen_prose(FILE *stream, const char *text);
-/* Print a table on standard output, as wide as its terminal. */
+/* Print a table on standard output, at most as wide as the terminal. */
 void screen_table(const struct table *table);
 
 /* "tarn: words" on standard error. */

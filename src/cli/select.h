@@ -24,9 +24,9 @@ struct selection {
     LIST(uint64_t) arrays; /* named with tasks in brackets */
 };
 
-/* Fails at the first invalid word. */
-/* Whether the word is the number of a job, or of several. */
+/* Fails if the word names no jobs: it is neither the number of a job nor a set of numbers. */
 int selection_check(const char *word, struct error *err);
+/* Fails at the first invalid word. */
 int selection_read(struct selection *selection, char *const *words, struct error *err);
 void selection_add(struct selection *selection, const char *id);
 /* Whether what has tasks in brackets is an array, by one request each: instead of one for each task
@@ -42,11 +42,11 @@ struct each {
     size_t number, count; /* of the ids */
 };
 
-/* Call one for each id among the words; returns the first exit status that is not 0. */
+/* Call `one` for each id in the words; returns the first exit status that is not 0. */
 int each_id(const struct options *options, int (*one)(const struct each *each));
 
-/* GET /v1/jobs/ID and suffix, and print the reply: unchanged as JSON, with -q that text of it
- * (NULL: the id), else by print. Returns the exit status. */
+/* GET /v1/jobs/ID and suffix, and print the reply: with --json unchanged, with -q the text with the
+ * key `quiet` (NULL: the id), else by print(). Returns the exit status. */
 int each_print(const struct each *each, const char *suffix, const char *quiet,
                void (*print)(const json_t *reply));
 

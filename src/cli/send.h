@@ -21,9 +21,9 @@ struct sending {
     const char *devices; /* --devices, or NULL */
     bool is_dry;         /* --dry-run, --test-only */
     bool is_ids;         /* -q, --parsable */
-    bool takes_stdin;    /* a script may come on standard input */
-    bool is_followed;    /* it is run, not submitted */
-    bool passes_stdin;   /* to the job, where there is any */
+    bool takes_stdin;    /* standard input may contain the script */
+    bool is_followed;    /* by tarn run, not tarn submit */
+    bool passes_stdin;   /* pass standard input to the job */
     bool has_terminal;   /* --pty */
     bool is_usage;       /* the failure is wrong usage */
     json_t *document;
@@ -31,11 +31,11 @@ struct sending {
 
 /* Reads the arguments after the verb argv[0]. With --help there is no document. */
 int sending_read(struct sending *sending, int argc, char **argv, struct error *err);
-/* The same as Slurm's sbatch and srun have it (has_terminal: --pty of srun): no options of ours,
- * and a script or, behind "--", a command. */
+/* The same for Slurm's sbatch and srun (has_terminal: --pty of srun): no options of tarn's own, and
+ * a script or, after "--", a command. */
 int sending_read_slurm(struct sending *sending, int argc, char **argv, bool is_srun,
                        bool has_terminal, struct error *err);
-/* The name of a job that has none. */
+/* Set the name, if the job has none. */
 void sending_set_name(struct sending *sending, const char *name);
 void sending_release(struct sending *sending);
 
@@ -43,7 +43,7 @@ void sending_release(struct sending *sending);
 int sending_post(const struct sending *sending, struct session *session, json_t **ret_reply,
                  struct error *err);
 
-/* When it would start, by POST /v1/when; NULL: not known, as of an array or a pipeline. */
+/* When it would start, from POST /v1/when; NULL: not known, or an array or a pipeline. */
 json_t *sending_when(const struct sending *sending, struct session *session);
 
 /* Read and check a configuration in YAML here, so that errors have line numbers. "-" is standard

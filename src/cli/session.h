@@ -27,14 +27,14 @@ int session_open(struct session *session, struct error *err);
 int session_start(struct session *session, const char *devices, struct error *err);
 void session_release(struct session *session);
 
-/* body may be NULL. *ret is new; ret NULL: the reply is of no use. -ENOENT: no such object;
- * -EALREADY: the present state does not allow it; -ENODATA: no daemon runs; -EREMOTEIO: refused
- * for another reason. */
+/* body may be NULL. *ret is new; ret NULL: ignore the reply. Fails with -ENOENT (no such object),
+ * -EALREADY (not allowed in the present state), -ENODATA (no daemon is running) or -EREMOTEIO
+ * (refused for another reason). */
 int session_send(struct session *session, const char *method, const char *path, const json_t *body,
                  json_t **ret, struct error *err);
 int session_get(struct session *session, const char *path, json_t **ret, struct error *err);
 
-/* POST path, answered with a descriptor, which is the caller's. */
+/* POST path. The reply is a descriptor, which the caller owns. */
 int session_enter(struct session *session, const char *path, int *ret_fd, struct error *err);
 
 /* A whole session with one request: open it, send body (or NULL), print a failure, release it.
@@ -46,7 +46,7 @@ int refusal_read(long status, const char *body, size_t length, struct error *err
 
 /* Print a reply of the API unchanged, on one line. */
 void reply_print(const json_t *reply);
-/* Print it so with --json, and with -q the id; false: neither is asked for. */
+/* Print it unchanged with --json, or the id with -q; false: neither option is given. */
 bool reply_is_shown(const json_t *reply, const char *id, const struct options *options);
 
 #endif

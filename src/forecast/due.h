@@ -2,7 +2,7 @@
 #ifndef FORECAST_DUE_H
 #define FORECAST_DUE_H
 
-/* due - end times of job attempts: a heap, by time, then by job
+/* due - end times of job attempts: a heap, ordered by time, then by job
  *
  * Entries are never removed early: the caller that takes one checks whether the attempt still runs.
  */
@@ -23,7 +23,7 @@ struct dues {
 
 void due_add(struct dues *dues, struct due end);
 usec_t due_first(const struct dues *dues); /* USEC_NEVER: none */
-/* The first, when it is not after now. */
+/* Take the first one, unless it is after now. */
 bool due_take(struct dues *dues, usec_t now, struct due *ret);
 
 #endif

@@ -4,7 +4,7 @@
 
 /* outlook - compares two simulations of the same state, without and with a change
  *
- * Each ran in a process of its own: the result of one is bytes that the other reads. Jobs are
+ * Each simulation ran in its own process, and one reads the result of the other as bytes. Jobs are
  * matched by id, queues by name. A wait is the time from submission to the first start. If one did
  * not reach its end, the comparison covers the time that both reached; later starts are `beyond`.
  *
@@ -17,7 +17,7 @@
 
 enum { OUTLOOK_SHOWN = 100, OUTLOOK_SHOWN_MAX = 100000 };
 
-/* One of the two. */
+/* One of the two simulations. */
 struct outlook_side {
     LIST(struct forward_job) jobs; /* by id, ascending */
     LIST(char *) queues;
@@ -34,13 +34,13 @@ void outlook_side_release(struct outlook_side *side);
 struct outlook_ask {
     const struct outlook_side *now, *change;
     void *user;
-    /* Whether a job counts, and is shown; NULL: all that waited or came. */
+    /* Whether to count and show a job; NULL: all jobs that waited or arrived. */
     bool (*counts)(void *user, const struct forward_job *job);
     /* Add the description of a job: label, name ... */
     void (*describe)(void *user, uint64_t id, json_t *view);
-    usec_t from;       /* the state's time that seconds are counted from */
-    usec_t wall_ahead; /* what to add to it for wall time */
-    usec_t grain;      /* differences up to it are none (forward.h) */
+    usec_t from;       /* the time of the state from which seconds are counted */
+    usec_t wall_ahead; /* wall time minus the time of the state */
+    usec_t grain;      /* differences up to this are ignored (forward.h) */
     uint32_t shown;    /* jobs in the list */
 };
 
@@ -52,7 +52,7 @@ json_t *outlook_view(const struct outlook_ask *ask);
  */
 struct twice_ask {
     struct forward_options forward;
-    /* Tell events before the start; for the first in the copy. */
+    /* Tell events before the start; for the first simulation in the copy. */
     int (*prepare)(void *user, struct forward *forward, bool is_change, struct error *err);
     void *user;
 };

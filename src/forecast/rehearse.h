@@ -10,11 +10,11 @@
  * A failed job fails again. A job that still runs ends now; one that still waits runs for its usual
  * time. Jobs of a queue that a configuration lacks go to `default`.
  *
- * To limit the computing time, with more than EXACT_JOBS (10,000) jobs the waiting ones start late:
- * by up to 1/10,000 of the period, or a tenth of the run time that three of four jobs exceed
- * (`grain`, forward.h).
+ * With more than EXACT_JOBS (10,000) jobs, starts are late to limit the computing time: by at most
+ * 1/10,000 of the period, or a tenth of the run time that three of four jobs exceed (`grain`,
+ * forward.h).
  *
- * Limits: REHEARSE_EVENTS_MAX events of those days
+ * Limits: REHEARSE_EVENTS_MAX events in the period
  */
 
 #include <jansson.h>
@@ -27,14 +27,14 @@ enum { REHEARSE_EVENTS_MAX = 50000000 };
 struct rehearsal {
     const char *dir; /* of the journal */
     journal_read_fn *read_journal;
-    usec_t now, last; /* journal time, and how long ago it begins */
+    usec_t now, last; /* journal time, and the length of the period before it */
     usec_t wall_ahead;
     usec_t processor; /* forward.h */
     uint32_t shown;
-    /* The user that may be named for jobs that are no longer listed; NULL: all users. */
+    /* For jobs that are no longer listed, only this user may be named; NULL: all users. */
     const char *user;
     void *config;
-    /* Tell what puts the configuration into force: the one there is, or the new one. */
+    /* Tell the events that apply the current configuration, or with is_change the new one. */
     int (*configure)(void *config, struct forward *forward, bool is_change, struct error *err);
 };
 

@@ -2,15 +2,16 @@
 #ifndef FORECAST_RUN_TIME_H
 #define FORECAST_RUN_TIME_H
 
-/* run_time - draws the run time of a job from what is known of jobs like it
+/* run_time - draws a random run time for a job from the history of comparable jobs
  *
- * Where at least HISTORY_FEW comparable runs are known, it is a quantile of those. With fewer, it
- * comes from them in that proportion, else from a prior: a fraction of the time limit between
- * 1 / 2^PRIOR_OCTAVES and 1, all orders of magnitude alike; without a limit, the run times of all
- * jobs, two octaves wider on each side. An estimate of the user is itself in half of the draws,
- * half to all of itself in a quarter, and up to twice of itself or the limit in a quarter.
+ * With at least HISTORY_FEW comparable runs, the draw is a quantile of their run times. With n
+ * fewer runs, it comes from them with probability n / HISTORY_FEW, else from a prior. The prior is
+ * log-uniform between 1 / 2^PRIOR_OCTAVES of the time limit and the limit; without a limit, it is
+ * the distribution of the run times of all jobs, two octaves wider on each side. If the user gave
+ * an estimate, half of the draws are the estimate, a quarter lie between half of it and all of it,
+ * and a quarter between it and twice its value (or the limit).
  *
- * Errors of a prior are common to all jobs: so all of its draws in one sample are the same
+ * If the prior is wrong, it is wrong for all jobs; so all draws from it in one sample use the same
  * quantile. Other draws are independent. Over the samples, the quantiles of one job are spread
  * evenly.
  *
@@ -21,8 +22,7 @@
 
 enum { PRIOR_OCTAVES = 6 };
 
-/* Work in all, of a job that has run for `ran`, in the sample of that number; USEC_NEVER: nothing
- * is known. */
+/* The total work of a job that has already run for `ran`, in this sample; USEC_NEVER: not known. */
 usec_t run_time_draw(const struct state *state, const struct job *job, usec_t ran, uint32_t sample);
 /* The median of the draws. */
 usec_t run_time_median(const struct state *state, const struct job *job, usec_t ran);

@@ -2,17 +2,19 @@
 #ifndef FORECAST_STRETCH_H
 #define FORECAST_STRETCH_H
 
-/* stretch - moves the ends of a forecast's range so that 8 of 10 waits lie in it
+/* stretch - moves the ends of a forecast's range so that 8 of 10 waits are within it
  *
- * A forecast knows no future submissions. For each kind of wait, two offsets are learned from the
- * ranges that were given and the waits that followed: one in log2 of the shortest wait, one of the
- * longest; inward, of the distance from the median. An end that was wrong moves outward by ten
- * steps, one that was right moves inward by one: so in the long run one of eleven lies beyond each
- * end, whatever happens and however late it is known (quantile tracking: Angelopoulos and others
- * 2023). A kind starts from what all have learned.
+ * A forecast does not include future submissions. For each kind of wait, the daemon therefore
+ * learns two offsets from the ranges that it gave and the waits that followed: one for the lower
+ * end and one for the upper end, in log2 of the wait (inward, in log2 of the distance from the
+ * median). An end that was wrong moves outward by ten steps, an end that was right moves inward by
+ * one step. In the long run one of eleven waits is beyond each end, whatever happens and however
+ * late the result is known (quantile tracking: Angelopoulos and others 2023). A new kind starts
+ * with the offsets that all kinds have learned.
  *
- * The median stays in the range; a range whose ends are the median has collapsed to a time. A time
- * that follows from the calendar alone is left as it is, and one that was right teaches nothing.
+ * The median stays within the range. A range whose two ends equal the median has collapsed to a
+ * time. A time that follows from the calendar alone is not changed, and if it was right, nothing is
+ * learned from it.
  */
 
 #include <stdbool.h>
@@ -20,21 +22,21 @@
 
 #include "base/units.h"
 
-/* What a job waits for, as far as estimates of it err alike. */
+/* Kinds of wait, whose estimates have similar errors. */
 enum wait_kind {
     WAIT_ROOM,    /* free resources */
-    WAIT_ORDER,   /* its turn */
-    WAIT_RECLAIM, /* resources that are taken back for it */
+    WAIT_ORDER,   /* jobs in front of it */
+    WAIT_RECLAIM, /* resources that tarn reclaims for it */
     WAIT_LIMIT,   /* a limit of its queue or user */
-    WAIT_TIME,    /* its begin, a window, a reservation, a tariff */
+    WAIT_TIME,    /* its begin time, a window, a reservation, a tariff */
     WAIT_BUDGET,
     WAIT_SPOT,
     WAIT_NEEDS, /* other jobs */
-    WAIT_FAR,   /* no forecast came so far: an estimate of the list schedule */
+    WAIT_FAR,   /* no forecast reached it: an estimate of the list schedule */
     WAIT_KINDS,
 };
 
-/* In log2 of the wait and a second, parts of LOG2_ONE times 16. */
+/* In log2 of (wait + 1 s), in units of 1 / (16 LOG2_ONE). */
 struct stretch_ends {
     int32_t low, high;
     uint32_t count;
@@ -54,11 +56,11 @@ const char *wait_kind_name(enum wait_kind kind);
 bool wait_kind_of_name(const char *name, enum wait_kind *ret);
 
 void stretch_range(const struct stretch *stretch, enum wait_kind kind, struct wait_range *range);
-/* The range that was given, and what the wait was. */
+/* Learn from the range that was given and the actual wait. */
 void stretch_learn(struct stretch *stretch, enum wait_kind kind, const struct wait_range *given,
                    usec_t actual);
 
-/* A wait is in a range if it is not off by more than this. */
+/* A wait counts as within a range if it is outside by at most this. */
 #define STRETCH_TICK USEC_PER_SEC
 
 static inline bool wait_is_below(const struct wait_range *range, usec_t actual)

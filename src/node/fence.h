@@ -4,10 +4,10 @@
 
 /* fence - the device files of each GPU, and which of them a job must not open
  *
- * NVIDIA: /dev/nvidiaN, by its minor. AMD and Intel: the card and render nodes under the PCI
- * device. Described devices: the files that the configuration says. Control files that all programs
- * need (nvidiactl, nvidia-uvm, kfd) are not a GPU's own. Files are looked up once; a test may give
- * another root ($TARN_DEVICE_ROOT).
+ * NVIDIA: /dev/nvidiaN, by minor number. AMD and Intel: the card and render nodes of the PCI
+ * device. Described devices: the files in the configuration. Control files that all programs need
+ * (nvidiactl, nvidia-uvm, kfd) do not belong to a GPU. The files are looked up once. Tests may set
+ * another root directory ($TARN_DEVICE_ROOT).
  */
 
 #include "core/engine.h"
@@ -20,9 +20,9 @@ struct fence;
 struct fence *fence_create(const struct probe_device *devices, uint32_t count);
 void fence_destroy(struct fence *fence); /* NULL is fine */
 
-/* Those of all devices but the ones that the member at that place of the lease holds; malloc'd.
- * ret_is_whole: each device that it holds, and each that it does not, has a file, so that with
- * those kept from it its GPUs are its own. */
+/* The files of all devices that the member at this place of the lease does not hold; malloc'd.
+ * ret_is_whole: every device, held or not, has a file, so that denying these files isolates the
+ * GPUs of the member. */
 void fence_denied(const struct fence *fence, const struct state *state, const struct job *job,
                   uint32_t place, struct engine_device **ret, uint32_t *ret_count,
                   bool *ret_is_whole);

@@ -13,14 +13,15 @@ struct job_folders {
     char *steps;                 /* path of the file that srun counts in, or NULL */
 };
 
-/* The state directory's own folders; once, at the start. */
+/* Make the folders of the state directory; once, at the start. */
 int job_folders_prepare(const char *state_dir, struct error *err);
 
-/* Path of a job's folder of outputs, for the job and for the jobs that read them. */
+/* Path of the folder with a job's outputs, for the job and for the jobs that read them. */
 void job_folders_out_path(const char *state_dir, const struct job *job, struct text *ret);
 
-/* Everything this job needs; may be called again for the next attempt. Folders belong to the
- * job's user when is_root. launch_of gives the launch of another job (NULL: gone). */
+/* Make all folders and files that the job needs; can be called again for the next attempt. With
+ * is_root, folders belong to the job's user. launch_of returns the launch of another job (NULL: it
+ * is forgotten). */
 struct job_folders_query {
     const char *state_dir;
     const struct state *state;
@@ -34,7 +35,7 @@ int job_folders_make(const struct job_folders_query *query, struct job_folders *
                      struct error *err);
 void job_folders_release(struct job_folders *folders);
 
-/* Path of the output, a pattern expanded or the default in logs/. Makes the default's folder. */
+/* Path of the output: the expanded pattern, or the default in logs/, whose folder is made. */
 int job_folders_output(const struct job_folders_query *query, uint32_t rank, bool is_error,
                        struct text *ret, struct error *err);
 

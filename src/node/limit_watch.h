@@ -4,23 +4,23 @@
 
 /* limit_watch - jobs that leave their GPUs idle, or use more memory of a shared GPU than allocated
  *
- * By the rules of the configuration (core/health/watch_rules.h). Idle: the job is warned, warned
- * again half way, then requeued or cancelled; activity in between resets this. Memory, where
- * neither MIG nor MPS bounds it: the job is warned at once, and ended as out of memory when it
- * goes on past the grace period. A job that is stopped is told the numbers. Warnings are events, so
- * they survive a restart.
+ * The rules are in the configuration (core/health/watch_rules.h). An idle job is warned, warned
+ * again halfway, then requeued or cancelled; activity in between resets this. Memory is watched if
+ * neither MIG nor MPS limits it: the job is warned at once, and ended as out of memory if it still
+ * exceeds its share after the grace period. The reason contains the measured values. Warnings are
+ * events, so they survive a restart.
  */
 
 #include "core/health/tally.h"
 #include "core/node_port.h"
 #include "core/state/state.h"
 
-/* What a job has on one device now, for as long as the devices are as they are. */
+/* The memory of a job on one device; valid until the devices change. */
 struct limit_hold {
     uint64_t job;
     uint32_t attempt, device;
     int64_t memory_mib, given_mib; /* -1: not known */
-    bool is_enforced;              /* the device refuses more by itself */
+    bool is_enforced;              /* MIG or MPS enforces the limit */
 };
 
 struct limit_over {
@@ -33,12 +33,12 @@ struct limit_over {
 struct limit_watch {
     const struct node_port *port;
     const struct tally *tally;
-    LIST(struct limit_over) over; /* jobs above their memory limit, since when */
+    LIST(struct limit_over) over; /* jobs above their memory limit, and since when */
 };
 
-/* Look at one job that runs. */
+/* Check one running job. */
 void limit_watch_idle(struct limit_watch *limits, const struct job *job, usec_t now);
-/* Look at all that is held; times as of one clock. */
+/* Check everything that jobs hold; all times are of one clock. */
 void limit_watch_memory(struct limit_watch *limits, const struct limit_hold *holds, size_t count,
                         usec_t now);
 void limit_watch_release(struct limit_watch *limits);

@@ -2,15 +2,15 @@
 #ifndef NODE_MIG_MODE_H
 #define NODE_MIG_MODE_H
 
-/* mig_mode - gives devices the MIG mode that their pools want
+/* mig_mode - sets the MIG mode that the pools require
  *
- * The state says which mode a device should have (core/cluster/node.h). Until it has that mode,
- * nothing new is placed on it. When no process uses the device any more, it is held back like a
- * sick device. Then a worker removes its instances and changes the mode. The same happens after a
- * restart of the machine, because most devices lose their mode then. A change that the driver
- * refuses is logged and tried again each minute.
+ * The state contains the mode that a device should have (core/cluster/node.h). Until it has that
+ * mode, no new job is placed on it. When no process uses the device any more, it is treated like a
+ * faulty device while a worker removes its instances and changes the mode. The same happens after a
+ * restart of the node, because most devices then lose their mode. If the driver refuses the change,
+ * that is logged, and the change is tried again every minute.
  *
- * Order of calls:  create, destroy before the watcher, the probe and the port's objects go
+ * Order of calls:  create, destroy before the watcher, the probe and the port's objects
  */
 
 #include <uv.h>
@@ -24,13 +24,13 @@ struct mig_modes;
 struct mig_modes_options {
     uv_loop_t *loop;
     struct node_port port;
-    struct probe *probe; /* may be NULL, or have no MIG: then nothing is done */
+    struct probe *probe; /* NULL, or a probe without MIG: nothing is done */
     const struct probe_devices *devices;
     struct watcher *watcher;
 };
 
 struct mig_modes *mig_modes_create(const struct mig_modes_options *options);
-/* A change under way is waited for by the loop. NULL is fine. */
+/* The loop waits for a change in progress. NULL is fine. */
 void mig_modes_destroy(struct mig_modes *modes);
 
 #endif

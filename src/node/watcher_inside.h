@@ -2,7 +2,7 @@
 #ifndef NODE_WATCHER_INSIDE_H
 #define NODE_WATCHER_INSIDE_H
 
-/* watcher_inside - what the watcher's own files share */
+/* watcher_inside - declarations that the watcher's files share */
 
 #include "core/health/handover.h"
 #include "core/health/tally.h"
@@ -22,7 +22,7 @@ struct known_process {
 };
 
 struct watched {
-    uint32_t device; /* its number in the state; UINT32_MAX: it is not there */
+    uint32_t device; /* its number in the state; UINT32_MAX: not in the state */
     char uuid[PROBE_UUID_SIZE];
     struct reading reading, before;
     struct probe_process *processes;
@@ -34,20 +34,20 @@ struct watched {
     struct error err;
     usec_t took;
     uint64_t askings, failures;
-    LIST(struct limit_hold) holds; /* by the last reading */
+    LIST(struct limit_hold) holds; /* according to the last reading */
     struct health health;
     struct watch_xid xids[WATCH_XIDS_MAX];
     uint32_t xid_count;
-    struct probe_link *links; /* to each */
+    struct probe_link *links; /* to each other device */
     struct handover handover;
-    uint32_t checks;                  /* health commands that run */
-    char checked[WATCHER_WORDS_SIZE]; /* what the last that failed said */
-    bool was_reset;                   /* that was asked for since the last job */
-    bool has_left;                    /* something of a job that is over is there */
-    bool is_remote;                   /* its node reports readings by itself; nothing is asked */
+    uint32_t checks;                  /* number of running health commands */
+    char checked[WATCHER_WORDS_SIZE]; /* output of the last one that failed */
+    bool was_reset; /* a reset of its compute mode was requested since the last job */
+    bool has_left;  /* leftovers of an ended job are on it */
+    bool is_remote; /* its node reports the readings; it is not queried here */
 };
 
-/* What a job holds, as it was seen last. */
+/* The devices that a job held when it was last seen. */
 struct held_job {
     uint64_t id;
     uint32_t attempt;
@@ -71,31 +71,31 @@ struct watcher {
 };
 
 const struct state *watcher_state(const struct watcher *watcher);
-/* To which member a process belongs. What only its environment says is believed when its user is
- * the one that the job runs as. */
+/* The member that a process belongs to. A mark in the environment counts only if the process runs
+ * as the job's user. */
 bool watcher_member(const struct watcher *watcher, uint32_t pid, struct member_id *ret);
 const struct known_process *watcher_owner(struct watcher *watcher, struct watched *watched,
                                           uint32_t pid);
 struct watched *watcher_find(const struct watcher *watcher, uint32_t device);
-/* Used, and no process has it, in MiB; -1: not known. */
+/* Used memory that no process holds, in MiB; -1: not known. */
 int64_t watcher_unowned(const struct watched *watched);
-/* The name of a process' program, of WATCH_NAME_SIZE; false: it is not there. */
+/* The name of a process's program, WATCH_NAME_SIZE bytes; false: no such process. */
 bool watcher_name(uint32_t pid, char *ret);
-/* What the journal does not know yet; false: nothing. sick: WATCHER_WORDS_SIZE bytes that live as
- * long as the event. */
+/* The event that brings the journal up to date; false: none is needed. sick: WATCHER_WORDS_SIZE
+ * bytes that must live as long as the event. */
 bool watcher_news(struct watcher *watcher, struct watched *watched, char *sick, struct event *ret);
-/* Tell the journal when it differs from what that knows. */
+/* Emit that event, if one is needed. */
 void watcher_report(struct watcher *watcher, struct watched *watched);
 
-/* Ask its driver now. */
+/* Read the device now. */
 void watcher_ask(struct watcher *watcher, const struct watched *watched);
 
 /* watcher_handover.c */
 void watcher_hold(struct watcher *watcher, const struct job *job);
-/* Look for what is left of a job that is over, by what the device said last, and ask for its usual
- * compute mode where that is another. Sets has_left. */
+/* Look for leftovers of an ended job in the last reading, and request the usual compute mode if the
+ * mode differs. Sets has_left. */
 void watcher_examine(struct watcher *watcher, struct watched *watched);
-/* After each look: it may be given on, or is looked at again. */
+/* After each reading: hand the device over to the next job, or read it again. */
 void watcher_hand_over(struct watcher *watcher, struct watched *watched);
 
 #endif

@@ -23,7 +23,7 @@ json_t *text_or_null(const char *text); /* null: NULL, empty, not UTF-8 */
 json_t *view_isolation(const struct engine_isolation *isolation);
 bool is_no_more(const struct device *device);
 
-/* view_start.c: when a job that waits will start. */
+/* view_start.c: when a waiting job will start. */
 json_t *view_start(const struct api *api, const struct start_estimate *start);
 json_t *view_end(const struct api *api, const struct end_estimate *end);
 void say_end(const struct api *api, const struct end_estimate *end, struct text *text);
@@ -32,7 +32,7 @@ void say_start(const struct api *api, const struct start_estimate *start, struct
 /* Changes that would start the job sooner: a list. */
 json_t *view_sooner(const struct api *api, const struct job *job);
 
-/* why_times.c: reasons of times and money; false: it is about something else. */
+/* why_times.c: reasons of time and money; false: the reason is of another kind. */
 /* "maintenance service", "reservation demo, for user ana," */
 void say_reservation_name(const struct reservation *reservation, struct text *text);
 bool why_say_time(const struct api *api, const struct why *why, struct text *text);
@@ -40,13 +40,13 @@ void view_why_time(const struct api *api, const struct why *why, json_t *view);
 /* Add the budgets of a queue, and of users in it, to its view. */
 void view_accounts(const struct api *api, uint32_t queue, json_t *view);
 
-/* view_why.c: in words, without a full stop: "4 gpus wanted, 2 free". */
+/* view_why.c: the reason in words, without a full stop: "4 gpus wanted, 2 free". */
 void why_say(const struct api *api, const struct job *job, const struct why *why, uint32_t ahead,
              struct text *text);
 json_t *view_why(const struct api *api, const struct job *job, const struct why *why,
                  uint32_t ahead);
 
-/* view_choice.c: why it has its model; null: there was no choice. */
+/* view_choice.c: why the job has its model; null: there was no choice. */
 json_t *view_model_choice(const struct api *api, const struct job *job);
 struct model_offer;
 json_t *view_model_offer(const struct model_offer *offer);
@@ -56,7 +56,7 @@ json_t *view_elastic(const struct api *api, const struct job *job);
 /* The last resize and its reason; null: never. */
 json_t *view_resized(const struct api *api, const struct job *job);
 
-/* The last move, the last rescue; null: never. */
+/* The last move, and the last departure from a faulty device; null: never. */
 json_t *view_moved(const struct api *api, const struct job *job);
 json_t *view_rescued(const struct api *api, const struct job *job);
 /* Moves of other jobs that would make room for a waiting one; null, and no text: none. */
@@ -70,7 +70,7 @@ json_t *view_warnings(const struct api *api, const struct job *job);
 
 /* view_job.c */
 json_t *view_job(const struct api *api, const struct job *job, bool is_whole);
-/* Since it could have run; after a retry, since then. */
+/* Time since it could have run; after a retry, since the retry. */
 usec_t view_waited(const struct api *api, const struct job *job);
 usec_t view_ran(const struct api *api, const struct job *job); /* USEC_NEVER: it did not run */
 int64_t view_gpu_milli(const struct state *state, const struct job *job);
@@ -82,8 +82,8 @@ json_t *view_failed_rank(const struct api *api, const struct job *job);
 json_t *view_group(const struct api *api, const struct group *group);
 json_t *view_gpus_given(const struct state *state);
 
-/* view_row.c: a job as a row of a table, without what is absent, as bytes; first to last: tasks of
- * an array that wait alike. */
+/* view_row.c: a job as a row of a table, as bytes; absent values are omitted. first to last: tasks
+ * of an array that wait for the same reason. */
 void view_row(const struct api *api, const struct job *first, const struct job *last,
               struct text *out);
 

@@ -2,14 +2,14 @@
 #ifndef CLI_CMD_CMD_SUBMIT_H
 #define CLI_CMD_CMD_SUBMIT_H
 
-/* cmd_submit - a job that is submitted and followed until its end */
+/* cmd_submit - submits a job and follows it until its end */
 
 #include <stdbool.h>
 
 #include "cli/send.h"
 
-/* With cancels a signal ends the job; otherwise the job goes on. *ret_status: that of the job, or
- * 128 plus the signal. */
+/* With `cancels`, a signal cancels the job; otherwise the job continues. *ret_status: the exit
+ * status of the job, or 128 plus the signal. */
 int submit_and_follow(struct sending *sending, bool cancels, int *ret_status, struct error *err);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef CLI_FOLLOW_CTRL_C_H
 #define CLI_FOLLOW_CTRL_C_H
 
-/* ctrl_c - Ctrl-C while following a job: it never loses the job
+/* ctrl_c - handles Ctrl-C while a job is followed, without losing the job
  *
  * Order of calls:  open before anything is submitted, ask when the descriptor is readable, close
  */

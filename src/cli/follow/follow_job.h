@@ -22,10 +22,10 @@ struct follow_plan {
     struct session *session;
     const json_t *submitted;  /* one of "submitted" of POST /v1/jobs */
     int signal_fd;            /* of interrupt_open */
-    enum engine_attach input; /* what of us the job gets */
+    enum engine_attach input; /* what the job is connected to */
     unsigned tail;            /* lines of output to begin with; 0: all */
     bool cancels;             /* a signal cancels the job */
-    bool is_quiet;            /* no talk */
+    bool is_quiet;            /* no messages */
     bool is_json;             /* no messages and no output; the job as JSON at its end */
 };
 
@@ -33,7 +33,7 @@ struct follow_plan {
 int follow_job(const struct follow_plan *plan, int *ret_status, struct error *err);
 /* An array or a pipeline (follow_group.c): live on a terminal, else one line per change. */
 int follow_group(const struct follow_plan *plan, int *ret_status, struct error *err);
-/* Either, without its output; tells: restarts and the failure of a job are told. */
+/* Either, without its output; tells: report restarts and the failure of a job. */
 int follow_quietly(struct session *session, const char *id, bool tells, int *ret_status,
                    struct error *err);
 
@@ -58,7 +58,7 @@ struct watch {
 void watch_open(struct watch *watch, struct session *session, const char *id);
 void watch_close(struct watch *watch);
 
-/* The next change received, new; NULL: none yet. *ret_is_group: it is of a group. */
+/* The next change that was received, new; NULL: none yet. *ret_is_group: it is about a group. */
 json_t *watch_take(struct watch *watch, bool *ret_is_group);
 
 /* The stream ended before the job: check whether that is final, else reconnect. */

@@ -26,8 +26,8 @@ struct stage {
 
 struct stage_sum {
     size_t ok, bad, running, waiting;
-    int64_t gpu_milli; /* of those that run */
-    double cpus;       /* of those that run */
+    int64_t gpu_milli; /* of the running jobs */
+    double cpus;       /* of the running jobs */
     usec_t gpu_time;
     usec_t wait_max;
     usec_t began, ended;                         /* wall time; 0: not yet */
@@ -41,8 +41,8 @@ struct stages {
     size_t count;
     json_t **jobs; /* last known state of each */
     size_t job_count;
-    struct map by_id; /* of a job, into jobs */
-    size_t *stage_of; /* for each of jobs */
+    struct map by_id; /* id of a job -> index in jobs */
+    size_t *stage_of; /* for each job, its stage */
     char *result;     /* "ok", "failed"; "" until it has ended */
     usec_t submitted;
     bool is_synthetic; /* some of its GPUs are synthetic */

@@ -2,11 +2,12 @@
 #ifndef CLI_FOLLOW_VISIT_H
 #define CLI_FOLLOW_VISIT_H
 
-/* visit - a running job from inside: a command beside it, its terminal, or its standard input
+/* visit - connects to a running job: runs a command beside it, or attaches to its terminal or its
+ * standard input
  *
- * The daemon hands over a connection to the job's supervisor, which gets the ends of pipes, or of a
- * terminal of our own making: the job never has a descriptor that is not made for it. From then on
- * the daemon has no part in it, and may restart.
+ * The daemon passes a connection to the job's supervisor. Through it the supervisor gets the ends
+ * of new pipes, or of a new terminal: the job never gets a descriptor that was not made for it.
+ * After that the daemon is not involved, and may restart.
  *
  * Order of calls:  run or attach, copy, close
  */
@@ -22,10 +23,10 @@ struct typing;
 
 enum { VISIT_CHUNK = 16384 };
 
-/* What is copied from one descriptor to another; -1: closed. */
+/* Data that is copied from one descriptor to another; -1: closed. */
 struct flow {
     int from, to;
-    bool keeps_to; /* at the end it stays open: it is not ours */
+    bool keeps_to; /* `to` stays open at the end, because it is not ours */
     size_t length, done;
     char bytes[VISIT_CHUNK];
 };
@@ -36,39 +37,39 @@ struct visit {
     int socket;
     int theirs[DOOR_FDS];
     int terminal;         /* our side of the command's terminal; -1: pipes */
-    bool is_attached;     /* the job's own terminal, that one may detach from */
-    bool is_escaped;      /* after the first of the keys to detach */
+    bool is_attached;     /* to the job's own terminal, so one may detach */
+    bool is_escaped;      /* the first of the keys to detach was pressed */
     struct flow flows[3]; /* to its input, from its output and its error output */
     struct door_answer answer;
 };
 
 #define VISIT_DETACH_KEYS "Ctrl-] d"
 
-/* A command beside the job; rank: NULL, or a number. */
+/* Run a command beside the job; rank: NULL, or a number. */
 int visit_run(struct visit *visit, struct session *session, const char *id, const char *rank,
               char *const *words, bool has_terminal, struct error *err);
-/* The job itself. *ret_input: the writing end of its standard input, which is the caller's; -1: it
- * has a terminal. */
+/* Attach to the job itself. *ret_input: the writing end of its standard input, which the caller
+ * owns; -1: the job has a terminal. */
 int visit_attach(struct visit *visit, struct session *session, const char *id, int *ret_input,
                  struct error *err);
-/* What was typed before is the first input. */
+/* Pass the input that was typed before to the job first. */
 void visit_type(struct visit *visit, struct typing *typing);
-/* Until it is over, detached from by the keys, or a signal of signal_fd (interrupt_open; -1: none)
- * is there, which is not taken. A terminal is in raw mode meanwhile. answer: how a command ended.
- */
+/* Copy until the command or job ends, the keys detach, or a signal is pending on signal_fd
+ * (interrupt_open; -1: none), which stays pending. A terminal is in raw mode meanwhile. answer: how
+ * a command ended. */
 enum visit_end visit_copy(struct visit *visit, int signal_fd);
 void visit_close(struct visit *visit);
 
-/* Standard input on its way into a job: a process of its own, so that the kernel makes it wait, and
- * the job reads its end when we die. */
+/* Passes standard input to a job. It is a separate process, so that it may block, and so that the
+ * job reads the end of its input if this process dies. */
 struct passing {
     pid_t pid;        /* 0: none */
     int to;           /* kept open, because it cannot be passed on; 0: none */
-    bool *has_passed; /* shared with it: something was read */
+    bool *has_passed; /* shared with that process: it has read something */
 };
 
-/* Takes over `to`. Input that is no file can't be passed on a second time: -ESPIPE, and the job
- * reads no end of it before passing_stop(). */
+/* Takes over `to`. Fails with -ESPIPE if the input was read before and is not a file; the job then
+ * reads no end of input before passing_stop(). */
 int passing_start(struct passing *passing, int to, struct error *err);
 void passing_stop(struct passing *passing);
 

@@ -4,8 +4,8 @@
 
 /* slurm - the commands of Slurm as front ends of this program (doc/slurm.md)
  *
- * Which one it is says the name by which the program is called. Options mean what Slurm's manual
- * says; what cannot be done as asked is refused by the name of the option.
+ * The name by which the program is called selects the front end. Options have the meaning in
+ * Slurm's manual. A request that cannot be met as stated is refused; the message names the option.
  */
 
 #include <jansson.h>
@@ -19,11 +19,11 @@ struct slurm_front {
     int (*run)(int argc, char **argv); /* returns the exit status */
 };
 
-/* By the last part of a path; NULL: it is another program. */
+/* Find the front end by the last part of a path; NULL: it is another program. */
 const struct slurm_front *slurm_find(const char *path);
 int slurm_run(const struct slurm_front *front, int argc, char **argv);
 
-extern const char *slurm_name; /* of the front end that runs */
+extern const char *slurm_name; /* name of the running front end */
 /* "squeue: error: words" on standard error; returns 1. */
 int slurm_fail(const char *format, ...) PRINTF(1, 2);
 

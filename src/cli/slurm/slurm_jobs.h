@@ -2,7 +2,7 @@
 #ifndef CLI_SLURM_SLURM_JOBS_H
 #define CLI_SLURM_SLURM_JOBS_H
 
-/* slurm_jobs - jobs as Slurm's commands name and choose them */
+/* slurm_jobs - selects jobs and formats their fields as Slurm's commands do */
 
 #include <jansson.h>
 #include <time.h>
@@ -10,27 +10,27 @@
 #include "cli/session.h"
 #include "cli/slurm/slurm_listing.h"
 
-/* Letters are those of squeue, names those of sacct and scontrol. */
+/* The letters of squeue, and the names of sacct and scontrol. */
 extern const struct slurm_field slurm_job_fields[];
 
-/* Which jobs; NULL: whatever. Lists have commas. */
+/* The jobs to select; NULL: any. Lists are comma-separated. */
 struct slurm_choice {
     const char *users, *names, *states, *queues, *pools;
-    const char *ids;     /* 7, 7_3; 7 also of an array */
-    time_t since, until; /* in some state within; 0: whenever */
-    bool has_ended;      /* also those that have ended */
+    const char *ids;     /* 7, 7_3; 7 may be an array */
+    time_t since, until; /* existed between these times; 0: any */
+    bool has_ended;      /* include ended jobs */
 };
 
-/* "PD", "PENDING" of a job of the API. */
+/* The state of a job of the API, in Slurm's notation: "PD", "PENDING". */
 const char *slurm_state(const json_t *job, bool is_short);
-/* Fails with the first word that is no state. */
+/* Fails at the first word that is not a state. */
 int slurm_states_check(const char *states, struct error *err);
 
-/* An array of jobs, new; each with "node" where the name of its one node is known. */
+/* An array of jobs, new; each has "node" if it runs on one node whose name is known. */
 int slurm_jobs_find(struct session *session, const struct slurm_choice *choice, bool has_details,
                     json_t **ret, struct error *err);
 
-/* The name of the user who calls. */
+/* The name of the calling user. */
 const char *slurm_own_name(void);
 
 void slurm_time_add(time_t when, const char *unknown, struct text *text); /* 2026-01-31T08:00:00 */

@@ -2,10 +2,10 @@
 #ifndef CLI_SLURM_SLURM_NODES_H
 #define CLI_SLURM_SLURM_NODES_H
 
-/* slurm_nodes - nodes and pools as Slurm's commands show them
+/* slurm_nodes - formats nodes and pools as Slurm's commands do
  *
  * A line is a pool and some of its nodes, which are in the same state: {"pool", "limit", "state",
- * "nodes": [NODE of the API...], "gres": [texts, a node each]}.
+ * "nodes": [NODE of the API...], "gres": [one text per node]}.
  */
 
 #include <jansson.h>
@@ -15,7 +15,7 @@
 
 extern const struct slurm_field slurm_node_fields[];
 
-/* New: a line for each pool and state, or with each_node for each node. pools: of these only, or
+/* One line for each pool and state, or with each_node for each node; new. pools: only these, or
  * NULL. */
 int slurm_nodes_find(struct session *session, const char *pools, bool each_node, json_t **ret,
                      struct error *err);

@@ -2,11 +2,11 @@
 #ifndef CLI_SLURM_SRUN_SHARE_H
 #define CLI_SLURM_SRUN_SHARE_H
 
-/* srun_share - which CPUs and GPUs of a job its steps have taken
+/* srun_share - the CPUs and GPUs of a job that its steps have taken
  *
- * The steps of a batch job lock ranges of one file, which the daemon makes for it (TARN_STEPS): a
- * byte stands for a CPU, others for a GPU. The kernel gives back what a step has taken when it
- * ends, however it ends. The file has the number of the next step in it.
+ * The steps of a batch job lock ranges of one file, which the daemon creates for the job
+ * (TARN_STEPS): each CPU and each GPU is represented by a byte. When a step ends, for any reason,
+ * the kernel releases its locks. The content of the file is the number of the next step.
  *
  * Order of calls:  take, give
  * On failure:      nothing is taken
@@ -27,8 +27,8 @@ struct srun_share {
     int fd;
 };
 
-/* Waits until there is enough, which `told` is called about once. path NULL: the steps of this job
- * are not counted, and none is taken. */
+/* Waits until enough is free; if it has to wait, calls `told` once. path NULL: the steps of this
+ * job are not counted, and nothing is taken. */
 int srun_share_take(struct srun_share *share, const char *path, void (*told)(void),
                     struct error *err);
 void srun_share_give(struct srun_share *share);

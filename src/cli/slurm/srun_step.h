@@ -2,10 +2,10 @@
 #ifndef CLI_SLURM_SRUN_STEP_H
 #define CLI_SLURM_SRUN_STEP_H
 
-/* srun_step - the tasks of one step of a job, started and followed on this machine
+/* srun_step - starts the tasks of one step of a job on this node, and waits for them
  *
- * Signals that srun gets are passed on to the tasks, unless the supervisor of the job has sent
- * them: it sends them to all processes itself. A task dies with srun.
+ * srun passes the signals that it receives on to the tasks, unless they come from the supervisor of
+ * the job, which signals all processes itself. The tasks die with srun.
  */
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ struct srun_step {
     uint32_t tasks;
     uint32_t number;                    /* of the step */
     char *const *command;               /* NULL-terminated */
-    char *const *gpus;                  /* names of the step's GPUs, as the runtime has them */
+    char *const *gpus;                  /* names of the step's GPUs, for the GPU runtime */
     uint32_t gpu_count, gpus_per_task;  /* 0 per task: all tasks see all */
     const char *gpu_variable;           /* NULL: none */
     const char *output, *error, *input; /* patterns with %t and the like; NULL: those of srun */
@@ -25,7 +25,7 @@ struct srun_step {
     char *const *variables;             /* "NAME=VALUE", NULL-terminated; NULL: none */
     uint32_t cpus_per_task;
     bool appends, has_labels, kills_on_bad_exit;
-    int wait_s; /* from the first end to the end of all; 0: as long as it takes */
+    int wait_s; /* time limit from the first end to the last; 0: none */
 };
 
 /* *ret_status: the highest of the tasks' exit statuses; 128 plus the signal. */

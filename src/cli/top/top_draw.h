@@ -2,7 +2,8 @@
 #ifndef CLI_TOP_TOP_DRAW_H
 #define CLI_TOP_TOP_DRAW_H
 
-/* top_draw - draws the frame of tarn top: a line of sums, the GPUs, the jobs, the queue, the keys
+/* top_draw - draws the frame of tarn top: a line with totals, the GPUs, the jobs, the queue, the
+ * keys
  *
  * The same world and view give the same frame. The lists share the available lines: each gets what
  * it needs until none are left; the cursor scrolls the rest. An unknown number is '-'.
@@ -12,12 +13,12 @@
 #include "cli/top/top_view.h"
 #include "cli/top/top_world.h"
 
-/* The frame has been initialised with the view's width. Stores the scroll positions in view. */
+/* The frame must be initialized with the view's width. Stores the scroll positions in view. */
 void top_draw(struct frame *frame, struct top_view *view, const struct top_world *world);
 
 /* ---- its parts ---- */
 
-/* Which rows of a list are shown. */
+/* The rows of a list that are shown. */
 struct top_window {
     size_t first, count;
 };

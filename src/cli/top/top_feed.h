@@ -8,7 +8,7 @@
  * FEED_JOBS_S seconds. If the daemon does not report changes, it is requested each time.
  *
  * Order of calls:  open, (ask, take until it is no longer asking)*, close
- * Owner:           the session must outlive it; a feed must not move while it is asking
+ * Owner:           the session must outlive the feed, which must not move while it is asking
  * Limits:          an answer must arrive within FEED_PATIENCE_S seconds
  */
 
@@ -25,7 +25,7 @@ struct top_feed {
     struct session *session;
     struct text jobs_path;
     struct client_stream gpus, jobs;
-    struct client_stream events; /* only whether any arrived counts */
+    struct client_stream events; /* only their arrival matters, not their content */
     bool is_asking, asks_jobs, has_events, has_changed;
     usec_t asked, asked_jobs; /* monotonic time */
 };

@@ -36,7 +36,7 @@ struct frame {
     LIST(struct frame_span) spans; /* line by line, from left to right */
     size_t line_count;
     size_t column;       /* of the current line */
-    unsigned line_style; /* is added to that of each span of the line */
+    unsigned line_style; /* added to the style of each span of the line */
 };
 
 void frame_init(struct frame *frame, size_t width, bool is_utf8);

@@ -20,7 +20,7 @@
 
 enum { TOP_WORDS_SIZE = 64, TOP_MESSAGE_SIZE = 200, TOP_KEY_SIZE = 96 };
 
-/* Keys that are no characters. */
+/* Keys that are not characters. */
 enum {
     KEY_IS_UP = 0x110000,
     KEY_IS_DOWN,
@@ -39,7 +39,7 @@ enum top_action {
     ACTION_NONE,    /* draw again */
     ACTION_ARRANGE, /* the choice has changed */
     ACTION_QUIT,
-    ACTION_CANCEL, /* end view->target */
+    ACTION_CANCEL, /* cancel view->target */
 };
 
 enum top_shape { SHAPE_AUTO, SHAPE_LIST, SHAPE_MAP };
@@ -47,9 +47,9 @@ enum top_shape { SHAPE_AUTO, SHAPE_LIST, SHAPE_MAP };
 struct top_view {
     size_t width, height; /* of the screen; height 0: unlimited lines, no cursor */
     bool is_utf8;
-    const char *user; /* the user, who may end their own jobs */
+    const char *user; /* the calling user, who may cancel their own jobs */
     struct top_choice choice;
-    char words[TOP_WORDS_SIZE]; /* what choice.words points to */
+    char words[TOP_WORDS_SIZE]; /* choice.words points here */
     enum top_mode mode;
     enum top_shape shape;
     bool is_paused, has_details;
@@ -59,9 +59,9 @@ struct top_view {
     size_t firsts[TOP_LISTS]; /* the first visible row; set by top_draw */
     char target[ID_SIZE];     /* in MODE_CONFIRM */
     char message[TOP_MESSAGE_SIZE];
-    char clock[16];  /* of what is shown */
+    char clock[16];  /* time of the shown data */
     usec_t jobs_age; /* how old the list of jobs is */
-    long away_s;     /* time of the last answer if the daemon is silent; else 0 */
+    long away_s;     /* time of the last answer if the daemon does not answer; else 0 */
 };
 
 void view_init(struct top_view *view, const char *user);
@@ -72,7 +72,7 @@ enum top_action view_key(struct top_view *view, const struct top_world *world, i
 /* Whether the GPUs are drawn as a map of nodes, and the number of nodes per line. */
 bool view_is_map(const struct top_view *view, const struct top_world *world);
 size_t view_map_columns(const struct top_view *view, const struct top_world *world);
-size_t view_map_width(const struct top_world *world); /* of one machine */
+size_t view_map_width(const struct top_world *world); /* of one node */
 /* Which node a GPU is on. */
 size_t view_node_of(const struct top_world *world, size_t place);
 

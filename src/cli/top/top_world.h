@@ -32,13 +32,13 @@ struct top_history {
 
 struct top_gpu {
     const json_t *view;
-    size_t node;                 /* as they come */
+    size_t node;                 /* in the order of the reply */
     double values[TOP_READINGS]; /* 0 to 1, MiB, W, °C; NAN: not known */
     double mosts[TOP_READINGS];  /* value of a full bar; NAN: not known */
     double parts[TOP_READINGS];  /* value of most; NAN: not known */
 };
 
-/* Neighbours in the list that are on one node. */
+/* Consecutive GPUs of the list that are on one node. */
 struct top_node {
     const char *name;
     size_t first, count;
@@ -59,7 +59,7 @@ extern const char *const top_order_jobs_names[JOBS_ORDERS];
 
 struct top_choice {
     const char *pool;  /* NULL: all */
-    const char *words; /* only what has them in it; "": all */
+    const char *words; /* only items that contain these words; "": all */
     enum top_order_gpus gpus;
     enum top_order_jobs jobs;
 };
@@ -70,10 +70,10 @@ struct top_world {
     json_t *gpus_reply, *jobs_reply; /* NULL: none received yet */
     LIST(struct top_history) histories;
     LIST(struct top_gpu) gpus;
-    LIST(struct top_node) nodes; /* of the GPUs that pass, when they are in order of place */
+    LIST(struct top_node) nodes; /* of the selected GPUs, if these are in order of place */
     /* TOP_RUNNING: jobs with GPUs, or about to start; TOP_WAITING; TOP_GPUS: nothing */
     LIST(const json_t *) jobs[TOP_LISTS];
-    size_t index_width, node_width; /* columns of the longest */
+    size_t index_width, node_width; /* width of the longest, in columns */
 };
 
 /* Takes over the replies; NULL jobs: unchanged. */

@@ -17,17 +17,17 @@
 enum { PLOT_COLOURS = 8 };
 
 struct plot_line {
-    const char *name;    /* NULL: it has no entry in the key */
-    const json_t *x, *y; /* lists of numbers; x NULL: percentages, evenly */
+    const char *name;    /* NULL: no entry in the legend */
+    const json_t *x, *y; /* lists of numbers; x NULL: evenly spaced percentages */
     unsigned colour;     /* below PLOT_COLOURS */
-    bool is_faint;       /* another seed of the line that has the name */
+    bool is_faint;       /* another seed of the named line */
 };
 
 enum plot_axis {
     AXIS_PLAIN,   /* from 0 */
     AXIS_PERCENT, /* 0 to 100 */
     AXIS_SPAN,    /* seconds, logarithmic from 1 s, with durations */
-    AXIS_HOURS,   /* hours, as hours or days */
+    AXIS_HOURS,   /* hours, labelled as hours or days */
 };
 
 struct plot {
@@ -40,7 +40,7 @@ struct plot {
 void plot_draw(const struct plot *plot, struct text *page);
 void plot_release(struct plot *plot);
 
-/* A row of a bar: a value in percent, and the mark that it should reach. */
+/* One bar: a value in percent, and a mark for the target. */
 struct plot_bar {
     char *name; /* owned */
     double value, mark;

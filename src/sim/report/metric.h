@@ -4,7 +4,7 @@
 
 /* metric - the metrics that an experiment measures, and their parameters
  *
- * The list is metrics.def. Without `measure` an experiment has the usual ones.
+ * metrics.def lists all metrics. Without `measure`, an experiment measures the usual ones.
  */
 
 #include <jansson.h>
@@ -35,8 +35,8 @@ struct wanted {
     usec_t tau; /* of bounded slowdown */
     struct percents allocation_at, fragmentation_at;
     enum ideal ideal;
-    double factor; /* contention: up to ideal times this is fair */
-    double unfair; /* above it is unfair: 1.05 */
+    double factor; /* contention: a JCT of at most this times the ideal one is fair */
+    double unfair; /* a ratio above this is unfair: 1.05 */
     double gpu_busy_w, gpu_idle_w, node_w;
 };
 

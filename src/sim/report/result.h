@@ -2,7 +2,7 @@
 #ifndef SIM_REPORT_RESULT_H
 #define SIM_REPORT_RESULT_H
 
-/* result - a run's metrics as JSON, by the names of metrics.def
+/* result - the metrics of a run as JSON, with the names in metrics.def
  *
  * Formulas: doc/spec/07-experiment.md. Times are seconds, shares of the cluster are percent.
  */

@@ -2,9 +2,9 @@
 #ifndef SIM_RUN_BATCH_H
 #define SIM_RUN_BATCH_H
 
-/* batch - the runs of an experiment, each in a process of its own, several at a time
+/* batch - executes the runs of an experiment, each in its own process, several at a time
  *
- * Results are in the order of seeds and slices. SIGINT ends all runs at once, with status 130.
+ * The results are in the order of seeds and slices. SIGINT ends all runs at once, with status 130.
  */
 
 #include <jansson.h>

@@ -4,7 +4,7 @@
 
 /* experiment - the parsed experiment file
  *
- * One document gives one experiment, or one per variant. Policy, pools and queues are as in a
+ * One document defines one experiment, or one per variant. Policy, pools and queues are as in a
  * configuration (wire/config/config.h).
  *
  * On failure:  "FILE:LINE: WHERE: KEY: words"
@@ -39,14 +39,14 @@ struct speed {
 /* Transformations of the jobs of the trace before the run. */
 struct adapt {
     bool shuffle;
-    double inflate;    /* GPUs asked for, as a part of the cluster's; 0: as it is */
+    double inflate;    /* requested GPUs, as a part of the cluster; 0: as in the trace */
     bool departures;   /* false: no job ever ends */
-    double load;       /* offered load, for which arrivals are drawn; 0: as in the trace */
+    double load;       /* offered load of random arrivals; 0: arrivals as in the trace */
     uint32_t count;    /* jobs to take (with load: to draw); 0: all */
-    usec_t run_max;    /* longer ones are cut; USEC_NEVER */
-    double time_scale; /* of the times between arrivals */
+    usec_t run_max;    /* longer run times are cut; USEC_NEVER: none */
+    double time_scale; /* factor on the times between arrivals */
     bool gpu_only;     /* leave out jobs without GPUs */
-    uint32_t gpus_max; /* leave out jobs that ask for more in all; 0: none */
+    uint32_t gpus_max; /* leave out jobs that request more in total; 0: none */
     uint32_t teams;    /* number of queues that users are assigned to; 0: none */
     uint32_t team;     /* only the jobs of this team, from 1; 0: all */
     enum estimates estimates;
@@ -61,8 +61,8 @@ struct adapt {
 };
 
 struct experiment {
-    char *name;    /* of the file, or what it says */
-    char *variant; /* "" when there are none */
+    char *name;    /* as stated, or the name of the file */
+    char *variant; /* "": there are no variants */
     char *folder;  /* base of relative paths */
     json_t *document;
     struct cluster cluster;
@@ -71,9 +71,9 @@ struct experiment {
     struct generator generator;
     struct adapt adapt;
     struct config *config;
-    double window_from, window_to; /* of the time of arrivals; to 0: until the run ends */
+    double window_from, window_to; /* parts of the time of arrivals; to 0: until the run ends */
     bool is_dropping;              /* on_misfit: drop */
-    usec_t starts;                 /* wall time at the workload's zero */
+    usec_t starts;                 /* wall time at time 0 of the workload */
     uint64_t *seeds;
     size_t seed_count;
     struct wanted wanted;
@@ -86,14 +86,14 @@ struct experiment_list {
 /* changes: "policy.order=fifo"; NULL-terminated, or NULL. */
 int experiment_read(const char *path, char *const *changes, struct experiment_list *list,
                     struct error *err);
-/* The same from text; errors name it as source. */
+/* The same from text; error messages call it `source`. */
 int experiment_parse(const char *text, size_t length, const char *source, const char *folder,
                      char *const *changes, struct experiment_list *list, struct error *err);
 void experiment_list_release(struct experiment_list *list);
 void experiment_destroy(struct experiment *experiment); /* NULL is fine */
 DEFINE_AUTO(experiment)
 
-/* adapt.c reads its own part of the document. */
+/* In adapt.c, which reads its own part of the document. */
 int adapt_read(const struct reader *reader, const json_t *object, struct adapt *adapt);
 int generator_read(const struct reader *reader, const json_t *object, struct generator *generator);
 extern const char *const adapt_keys[];

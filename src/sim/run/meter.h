@@ -2,10 +2,10 @@
 #ifndef SIM_RUN_METER_H
 #define SIM_RUN_METER_H
 
-/* meter - sums over time while a run goes on
+/* meter - integrates quantities over the time of a run
  *
- * The meter integrates held, waiting and idle resources between instants, and keeps samples spread
- * over the run (when there are too many, it drops every second one).
+ * The meter integrates held, waiting and idle resources between instants, and keeps samples that
+ * are spread over the run. When there are too many, it drops every second one.
  *
  * Order of calls:  init, (advance, change*, settle)*, finish, release
  */
@@ -33,17 +33,17 @@ struct sample {
 
 struct meter_queue {
     int64_t used_milli, waiting_milli;
-    double sum;     /* milli x us, all the time */
-    double window;  /* the same, of this day */
+    double sum;     /* milli x us, over the whole run */
+    double window;  /* the same, over the current day */
     usec_t at;      /* end of both sums */
-    usec_t idle_at; /* when its last job stopped waiting, or its first began to */
-    double lack;    /* largest so far, part of the capacity */
+    usec_t idle_at; /* when its last job stopped waiting, or its first began to wait */
+    double lack;    /* largest deficit so far, as part of the capacity */
 };
 
 struct meter {
     int64_t capacity_milli;
     usec_t began, now;
-    usec_t from, to; /* only the time in between is summed */
+    usec_t from, to; /* only the time in between is integrated */
     int64_t used_milli, waiting_milli;
     uint64_t waiting_jobs;
     double used, blocked, contention; /* milli x us; us; us weighted by demand over capacity */
@@ -65,11 +65,11 @@ void meter_init(struct meter *meter, int64_t capacity_milli, usec_t began, usec_
 void meter_release(struct meter *meter);
 
 void meter_advance(struct meter *meter, usec_t now);
-/* The time summed so far. */
+/* The time integrated so far. */
 usec_t meter_time(const struct meter *meter);
 void meter_wait(struct meter *meter, uint32_t queue, uint32_t demand, int sign);
 void meter_use(struct meter *meter, uint32_t queue, int64_t milli);
-/* The instant is over. shares: the entitlement of each queue, as parts of the capacity. */
+/* The instant has ended. shares: the entitlement of each queue, as parts of the capacity. */
 void meter_settle(struct meter *meter, const double *shares, bool is_last);
 uint32_t meter_demand_of(const struct meter *meter, int64_t milli);
 
@@ -84,6 +84,6 @@ struct latency {
 
 void latency_add(struct latency *latency, uint64_t ns);
 uint64_t latency_quantile(const struct latency *latency, double part); /* ns; 0: nothing */
-uint64_t latency_now(void); /* ns of a clock that only goes forward */
+uint64_t latency_now(void);                                            /* ns of a monotonic clock */
 
 #endif

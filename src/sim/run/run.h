@@ -2,13 +2,13 @@
 #ifndef SIM_RUN_RUN_H
 #define SIM_RUN_RUN_H
 
-/* run - a workload on a cluster, on a virtual clock, with the brain that runs live
+/* run - runs a workload on a cluster in virtual time, with the brain that decides live
  *
- * At each instant the brain gets all events in one order (ends by job, then submissions), and plans
- * until it has no more decisions. A granted job starts at once, a stopped one ends at once. A
- * preempted job keeps its work, and pays the restart cost at its next start.
+ * At each instant the brain gets all events in a fixed order (ends by job, then submissions), and
+ * plans until it has no more decisions. A granted job starts at once, and a stopped job ends at
+ * once. A preempted job keeps its work, and pays the restart cost at its next start.
  *
- * Same experiment, workload and seed: same run.
+ * The same experiment, workload and seed give the same run.
  *
  * Order of calls:  create, run_go, (results), destroy
  */
@@ -42,7 +42,7 @@ struct outcome {
     usec_t began;       /* of this attempt */
     usec_t done;        /* work done in earlier attempts */
     usec_t paid, owed;  /* run time lost to restarts, including the next one */
-    usec_t promised;    /* the start estimated at submission; 0: none */
+    usec_t promised;    /* the start that was planned at submission; 0: none */
     usec_t held;        /* time on GPUs */
     double contention;  /* the meter's at arrival; later the difference */
     double speed;       /* of this attempt */
@@ -55,7 +55,7 @@ struct outcome {
     bool is_backfill, has_estimate;
 };
 
-/* At a percentage of the capacity asked for. */
+/* Values when the requested GPUs reach this percentage of the capacity. */
 struct snapshot_at {
     uint32_t percent;
     bool is_taken;
@@ -91,14 +91,14 @@ struct run {
     size_t at_count;
     uint64_t events, plans, grants, backfills, narrowed;
     bool has_report;    /* sample fragmentation, too */
-    uint64_t *progress; /* ended jobs, for other code to read; may be NULL */
-    double seconds;     /* that it took */
-    usec_t origin;      /* the run's time of the workload's 0 */
+    uint64_t *progress; /* number of ended jobs, for other code to read; may be NULL */
+    double seconds;     /* real duration of the run */
+    usec_t origin;      /* time of the run at time 0 of the workload */
 
-    /* of the run under way */
+    /* of the run in progress */
     struct state *state;
     struct brain *brain;
-    struct inquiry *inquiry; /* of what is asked on the way */
+    struct inquiry *inquiry; /* for questions during the run */
     struct decisions decisions;
     struct dues dues;
     struct sim_engine engine;
@@ -122,10 +122,10 @@ int run_go(struct run *run, struct error *err);
 void run_destroy(struct run *run); /* NULL is fine */
 DEFINE_AUTO(run)
 
-/* run_setup.c: the machines, settings, queues and pools. */
+/* run_setup.c: the nodes, settings, queues and pools. */
 typedef int run_tell_fn(void *user, const struct event *event, struct error *err);
 int run_set_up(struct run *run, run_tell_fn *tell, void *user, struct error *err);
-/* What a job asks for; models beyond REQUEST_ALTERNATIVES_MAX are left out, the rarest first. */
+/* The request of a job; models beyond REQUEST_ALTERNATIVES_MAX are left out, the rarest first. */
 void run_request(struct run *run, const struct sim_job *job, struct request *ret);
 
 /* ---- shared by run.c (the clock) and run_jobs.c (the jobs) ---- */
@@ -136,7 +136,7 @@ static inline uint64_t run_id(const struct run *run, uint32_t job)
     return run->first_id + job;
 }
 
-/* Tell the brain, now. */
+/* Tell the brain an event, now. */
 int run_tell(struct run *run, struct event *event, struct error *err);
 
 /* run_jobs.c: events of jobs, told to the brain and recorded. */

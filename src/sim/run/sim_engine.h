@@ -2,10 +2,10 @@
 #ifndef SIM_RUN_SIM_ENGINE_H
 #define SIM_RUN_SIM_ENGINE_H
 
-/* sim_engine - the engine of a simulation: members start at once, and a stopped one ends at once
+/* sim_engine - the engine of a simulation: members start at once, and stopped members end at once
  *
- * How long a program runs is the caller's: it says when an attempt has come to its end. Outcomes
- * are taken one by one, after the operation that they follow from.
+ * The caller determines the run time, and reports the end of each attempt. It takes the outcomes
+ * one by one, after the operation that causes them.
  */
 
 #include "base/mem.h"
@@ -19,9 +19,9 @@ struct sim_engine {
 
 void sim_engine_init(struct sim_engine *engine);
 void sim_engine_release(struct sim_engine *engine);
-/* All members of an attempt have come to their ends. */
+/* All members of an attempt have ended. */
 void sim_engine_end(struct sim_engine *engine, struct member_id first, uint32_t count);
-/* False: there is none. */
+/* False: there is no outcome. */
 bool sim_engine_take(struct sim_engine *engine, struct engine_outcome *ret);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef SIM_RUN_SIMULATE_H
 #define SIM_RUN_SIMULATE_H
 
-/* simulate - the command: files in, tables, JSON or a page out */
+/* simulate - the command tarn simulate: reads files; writes tables, JSON or a page */
 
 #include "sim/run/run.h"
 

@@ -4,9 +4,9 @@
 
 /* format - the readers of workloads, by name
  *
- * A reader adds the jobs of a file to a workload. A bad line fails with -EBADMSG and
- * "FILE:LINE:COLUMN: ..., expected ..."; with skip_bad it is counted instead. A file without a job
- * fails, too.
+ * A reader adds the jobs of a file to a workload. At a bad line it fails with -EBADMSG and
+ * "FILE:LINE:COLUMN: ..., expected ..."; with skip_bad it counts the line instead. It also fails if
+ * the file has no job.
  */
 
 #include <jansson.h>
@@ -19,7 +19,7 @@
 struct format_ask {
     const char *path; /* the path to open, also used in errors */
     bool skip_bad;
-    journal_read_fn *read_journal; /* NULL: there is no journal to read */
+    journal_read_fn *read_journal; /* NULL: journals are not supported */
     const struct generator *generator;
 };
 
@@ -27,9 +27,9 @@ struct job_table;
 
 struct format {
     const char *name;
-    const struct job_table *table; /* what job_table_read() reads; NULL: read reads it */
+    const struct job_table *table; /* for job_table_read(); NULL: read() reads the file */
     int (*read)(const struct format_ask *ask, struct workload *workload, struct error *err);
-    bool has_file; /* it reads one */
+    bool has_file; /* it reads a file */
 };
 
 extern const struct format formats[]; /* ends with one without a name */

@@ -4,8 +4,9 @@
 
 /* job_table - a file with a header line and one job per line
  *
- * A format maps columns to fields (of several names of one column, the first present one), and
- * defines the unit of times and a function that completes a row (finish). It ignores other columns.
+ * A format maps columns of the file to fields; if a field has several names, the first one that is
+ * present counts. It defines the unit of times and a function that completes a row (finish). Other
+ * columns are ignored.
  */
 
 #include "sim/trace/format.h"
@@ -39,30 +40,30 @@ enum job_column {
 
 struct row {
     const struct cells *cells;
-    int32_t at[COLUMN_COUNT]; /* which field it is; -1: not there */
+    int32_t at[COLUMN_COUNT]; /* index in cells; -1: absent */
     struct workload *workload;
     double unit;
     char separator;
 };
 
-/* What finish makes of a row. */
+/* Results of finish. */
 enum { ROW_IS_JOB = 0, ROW_IS_NONE = 1 };
 
 struct job_table {
-    const char *columns[COLUMN_COUNT]; /* "a|b"; a '!' first: it must be there */
-    const char *header;                /* of files without one; NULL: there is one */
-    double unit;                       /* microseconds of a plain number; 0: as 1e6 */
-    double cpu_unit;                   /* milli-CPUs of a plain number; 0: as 1000 */
-    char separator;                    /* 0: a comma */
+    const char *columns[COLUMN_COUNT]; /* "a|b"; with a leading '!': required */
+    const char *header;                /* for files without a header; NULL: they have one */
+    double unit;                       /* microseconds per unit of a plain number; 0: 1e6 */
+    double cpu_unit;                   /* milli-CPUs per unit of a plain number; 0: 1000 */
+    char separator;                    /* 0: comma */
     int (*finish)(const struct row *row, struct sim_job *job, struct error *err); /* or NULL */
 };
 
 int job_table_read(const struct job_table *table, const struct format_ask *ask,
                    struct workload *workload, struct error *err);
 
-/* The field of a row; NULL when there is no such column, or nothing in it. */
+/* The field of a row; NULL: the column is absent or the field is empty. */
 const char *row_text(const struct row *row, enum job_column column);
-/* A time; an absent one leaves *ret as it was. */
+/* A time; if it is absent, *ret is unchanged. */
 int row_time(const struct row *row, enum job_column column, usec_t *ret, struct error *err);
 int row_fail(const struct row *row, enum job_column column, struct error *err,
              const char *expected);

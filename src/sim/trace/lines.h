@@ -7,7 +7,7 @@
  * A byte order mark at the beginning, and a CR at the end of a line, are not part of the text.
  *
  * Order of calls:  open, next*, close
- * Limits:          LINES_LENGTH_MAX bytes a line, LINES_BYTES_MAX bytes in all, unpacked
+ * Limits:          LINES_LENGTH_MAX bytes per line, LINES_BYTES_MAX bytes in total, uncompressed
  */
 
 #include <stddef.h>
@@ -27,15 +27,15 @@ struct lines {
     uint32_t number; /* of the line that was read last, from 1 */
 };
 
-/* path must live as long. */
+/* path must outlive lines. */
 int lines_open(struct lines *lines, const char *path, struct error *err);
-void lines_close(struct lines *lines); /* one that was never opened is fine */
+void lines_close(struct lines *lines); /* also if it was never opened */
 
-/* 1 and a line, which may be written to and is good until the next; 0 at the end; or a failure
- * (-EBADMSG: a NUL, a line too long, a damaged archive). */
+/* Returns 1 and a line, which may be modified and is valid until the next call; 0 at the end; or a
+ * failure (-EBADMSG: a NUL, a line that is too long, a damaged archive). */
 int lines_next(struct lines *lines, char **ret_line, struct error *err);
 
-/* The whole of it; fails with -EFBIG above bytes_max. */
+/* Read the whole file; fails with -EFBIG above bytes_max. */
 int lines_read_all(const char *path, size_t bytes_max, struct text *text, struct error *err);
 
 #endif

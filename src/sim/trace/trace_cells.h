@@ -4,10 +4,10 @@
 
 /* trace_cells - the fields of a line, and their values
  *
- * A field may be quoted ("" inside is one); blanks around it are not part of it. Errors are
- * "FILE:LINE:COLUMN: 'field': problem, expected form".
+ * A field may be quoted ("" inside stands for one quote); blanks around it are removed. Error
+ * messages are "FILE:LINE:COLUMN: 'field': problem, expected form".
  *
- * Limits: CELLS_MAX fields a line
+ * Limits: CELLS_MAX fields per line
  */
 
 #include <stdbool.h>
@@ -31,19 +31,19 @@ struct cells {
     struct cell items[CELLS_MAX];
 };
 
-/* Split a line in place. Separator CELLS_BLANKS: any run of blanks and tabs. */
+/* Split a line in place. With CELLS_BLANKS, any run of blanks and tabs is a separator. */
 int cells_split(struct cells *cells, char *line, char separator, struct error *err);
 
-/* Report what is wrong with a field; index may be past the end: about the line. */
+/* Report an error in a field; an index past the end reports an error of the line. */
 int cells_fail(const struct cells *cells, uint32_t index, struct error *err, const char *expected);
 
-/* A decimal number, also with an exponent, of any locale. */
+/* A decimal number, also with an exponent; independent of the locale. */
 bool number_parse(const char *text, double *ret);
 
 int cells_number(const struct cells *cells, uint32_t index, double min, double max, double *ret,
                  struct error *err);
 
-/* A number of units, or "2023-11-16 18:17:03.97", with a T, or a zone Z, too; as UTC. */
+/* A number of units, or "2023-11-16 18:17:03.97" in UTC, optionally with a T or a final Z. */
 int cells_time(const struct cells *cells, uint32_t index, double unit, usec_t *ret,
                struct error *err);
 

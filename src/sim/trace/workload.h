@@ -4,8 +4,8 @@
 
 /* workload - the jobs of an experiment, as described by a trace
  *
- * Times are microseconds from a zero of the file's own. A missing value is 0 or "", never NULL.
- * Strings live in the workload's arena, equal ones of a column are stored once.
+ * Times are in microseconds from the file's own time 0. A missing value is 0 or "", never NULL.
+ * Strings are in the workload's arena; equal strings are stored once.
  *
  * Limits: WORKLOAD_JOBS_MAX jobs, times and durations up to WORKLOAD_TIME_MAX
  */
@@ -28,15 +28,15 @@ enum {
 
 struct sim_job {
     const char *name, *user, *group, *queue, *partition;
-    const char *models; /* lower case; "t4|p100": any of these; "": any at all */
+    const char *models; /* lower case; "t4|p100": one of these; "": any model */
     usec_t submit;
-    usec_t run;      /* work, on the model of speed 1; USEC_NEVER: it never ends */
-    usec_t limit;    /* what its user asked for; 0: nothing */
+    usec_t run;      /* run time on a model with speed 1; USEC_NEVER: it never ends */
+    usec_t limit;    /* requested time limit; 0: none */
     usec_t deadline; /* a time; 0: none */
-    usec_t ideal;    /* how long it runs when it has the machines for itself; 0: as run */
-    int64_t cpu_milli, memory_mib; /* a member */
-    uint32_t gpus;                 /* a member; 0: none */
-    uint32_t milli;                /* of each */
+    usec_t ideal;    /* run time when it has its nodes to itself; 0: the same as run */
+    int64_t cpu_milli, memory_mib; /* per member */
+    uint32_t gpus;                 /* per member; 0: none */
+    uint32_t milli;                /* of each GPU */
     uint32_t members;
     int32_t priority;
 };
@@ -44,33 +44,33 @@ struct sim_job {
 struct workload {
     LIST(struct sim_job) jobs;
     struct arena strings;
-    struct map known;  /* hash of a string -> where it is */
-    uint64_t skipped;  /* bad lines that --skip-bad passed over */
+    struct map known;  /* hash of a string -> its place */
+    uint64_t skipped;  /* bad lines, skipped with --skip-bad */
     uint64_t left_out; /* lines without a job to run, such as jobs cancelled before their start */
 };
 
 void workload_release(struct workload *workload);
 
-/* One member, all else at its default. */
+/* A job with one member and default values. */
 struct sim_job sim_job_default(void);
 
 /* Fails with -E2BIG above WORKLOAD_JOBS_MAX. */
 int workload_add(struct workload *workload, const struct sim_job *job, struct error *err);
 
-/* A string that lives as long as the workload; cut to WORKLOAD_TEXT_MAX, "" for NULL. */
+/* A copy that lives as long as the workload; cut to WORKLOAD_TEXT_MAX; "" for NULL. */
 const char *workload_string(struct workload *workload, const char *string);
 const char *workload_lower(struct workload *workload, const char *string);
 
-/* By submission time; stable. */
+/* Sort by submission time; stable. */
 void workload_sort(struct workload *workload);
 
-/* All its GPUs in milli; in double where products follow. */
+/* The GPUs of all its members, in thousandths. */
 static inline int64_t sim_job_milli(const struct sim_job *job)
 {
     return (int64_t)job->gpus * job->milli * job->members;
 }
 
-/* After a bad line (-EBADMSG): 0 to go on with the next one, which is counted as skipped. */
+/* After a bad line (-EBADMSG): returns 0 to continue with the next one; the line is counted. */
 int workload_pass_over(struct workload *workload, bool skip_bad, int code);
 
 #endif
