@@ -124,3 +124,11 @@ void mem_remove(void *items, size_t *count, size_t index, size_t size)
     memmove(bytes + index * size, bytes + (index + 1) * size, (*count - index - 1) * size);
     (*count)--;
 }
+
+void mem_remove_first(void *items, size_t *count, size_t wanted, size_t size)
+{
+    assert(wanted <= *count);
+    *count -= wanted;
+    if (wanted > 0)
+        memmove(items, (char *)items + wanted * size, *count * size);
+}

@@ -75,6 +75,8 @@ void mem_auto_free(void *pointer_to_pointer); /* for AUTO_FREE */
     mem_heap((list)->items, (list)->count, sizeof((list)->items[0]), (before))
 #define list_remove(list, index)                                                                   \
     mem_remove((list)->items, &(list)->count, (index), sizeof((list)->items[0]))
+#define list_remove_first(list, wanted)                                                            \
+    mem_remove_first((list)->items, &(list)->count, (wanted), sizeof((list)->items[0]))
 #define list_release(list)                                                                         \
     (free((list)->items), (list)->items = NULL, (list)->count = (list)->capacity = 0)
 
@@ -98,5 +100,6 @@ void *mem_reserve(void *items, size_t count, size_t *capacity, size_t size);
 /* Put an item of `size` bytes before the one at `index`, of count items; there is room. */
 void mem_insert(void *items, size_t count, size_t index, size_t size, const void *item);
 void mem_remove(void *items, size_t *count, size_t index, size_t size);
+void mem_remove_first(void *items, size_t *count, size_t wanted, size_t size);
 
 #endif

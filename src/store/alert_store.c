@@ -7,7 +7,7 @@
 
 #include "store/sql.h"
 
-enum { KIND_TOLD, KIND_SILENCE };
+enum { KIND_TOLD, KIND_SILENCE, KIND_NOTES };
 
 struct alert_store {
     sqlite3 *db;
@@ -95,17 +95,21 @@ static void take_silence(sqlite3_stmt *row, struct alert_silences *silences)
 }
 
 int alert_store_load(struct alert_store *store, struct alerts *alerts, usec_t now,
-                     struct alert_silences *silences, struct error *err)
+                     struct alert_silences *silences, usec_t *ret_notes, struct error *err)
 {
     sqlite3_stmt *row = NULL;
     int step = SQLITE_DONE;
+
+    *ret_notes = USEC_NEVER;
 
     int code = sqlite3_prepare_v2(store->db, "SELECT * FROM alert", -1, &row, NULL);
     while (code == SQLITE_OK && (step = sqlite3_step(row)) == SQLITE_ROW) {
         if (sqlite3_column_int(row, 0) == KIND_TOLD)
             take_told(row, alerts, now);
-        else
+        else if (sqlite3_column_int(row, 0) == KIND_SILENCE)
             take_silence(row, silences);
+        else
+            *ret_notes = sqlite3_column_int64(row, 5);
     }
     code = code == SQLITE_OK && step == SQLITE_DONE ? 0 : sql_error(store->db, store->path, err);
     sqlite3_finalize(row);
@@ -167,6 +171,15 @@ int alert_store_put_told(struct alert_store *store, const struct alerts *alerts,
     return replace(store,
                    "PRAGMA synchronous=NORMAL; BEGIN IMMEDIATE; DELETE FROM alert WHERE kind=0",
                    rows, count, err);
+}
+
+int alert_store_put_notes(struct alert_store *store, usec_t until, struct error *err)
+{
+    const struct row row = { KIND_NOTES, "", "", "", "", until, 0, NULL };
+
+    return replace(store,
+                   "PRAGMA synchronous=NORMAL; BEGIN IMMEDIATE; DELETE FROM alert WHERE kind=2",
+                   &row, 1, err);
 }
 
 int alert_store_put_silences(struct alert_store *store, const struct alert_silences *silences,

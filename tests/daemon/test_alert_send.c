@@ -37,7 +37,7 @@ static void owners_who_take_nothing_keep_no_administrator_waiting(void **state)
     unsigned taken = 0;
 
     while (taken <= ALERT_QUEUE_MAX + 1 &&
-           alert_sender_send_owner(sender, &hanging_owners, "ana", "15", "{}"))
+           alert_sender_send_owner(sender, &hanging_owners, "ana", "15", "{}", USEC_NEVER))
         taken++;
     assert_in_range(taken, ALERT_QUEUE_MAX, ALERT_QUEUE_MAX + 1); /* one may be under way */
     assert_int_equal(alert_sender_counts(sender).dropped, 0);     /* the caller tries again */
@@ -70,7 +70,7 @@ static void where_nobody_is_to_be_told_nothing_waits(void **state)
 
     for (unsigned i = 0; i < 3 * ALERT_QUEUE_MAX; i++) {
         assert_true(alert_sender_send(sender, &nobody, "a", "{}"));
-        assert_true(alert_sender_send_owner(sender, &nobody, "ana", "a", "{}"));
+        assert_true(alert_sender_send_owner(sender, &nobody, "ana", "a", "{}", USEC_NEVER));
     }
     alert_sender_destroy(sender);
 }

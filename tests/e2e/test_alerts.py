@@ -272,7 +272,9 @@ class Mailbox(threading.Thread):
         self.door.bind(("127.0.0.1", 0))
         self.door.listen(4)
         self.url = "smtp://127.0.0.1:%d" % self.door.getsockname()[1]
-        self.mails = []
+        self.mails, self.guests = [], 0
+        self.is_open = threading.Event()  # else who comes is kept waiting
+        self.is_open.set()
         self.start()
 
     def run(self):
@@ -281,8 +283,13 @@ class Mailbox(threading.Thread):
                 peer, _ = self.door.accept()
             except OSError:
                 return
-            with peer, peer.makefile("rw", newline="\r\n") as talk:
+            self.guests += 1
+            self.is_open.wait()
+            with contextlib.suppress(OSError), peer, peer.makefile("rw", newline="\r\n") as talk:
                 self.take(talk)
+
+    def subjects(self):
+        return sorted(line[9:] for _, lines in list(self.mails) for line in lines if line.startswith("Subject: "))
 
     def take(self, talk):
         say = lambda words: (talk.write(words + "\r\n"), talk.flush())
@@ -391,19 +398,52 @@ def test_a_silence_that_makes_no_sense_changes_nothing(machine, silence, words):
 def test_each_message_about_a_job_is_sent_once(machine):
     box = Mailbox()
     machine.api.put("/v1/config", {"alerts": {"mail_server": box.url}})
-
-    def subjects():
-        return sorted(line for _, lines in list(box.mails) for line in lines if line.startswith("Subject: "))
-
     asks = {"mail": "ana@example.org", "notify": "begin,end"}
     machine.api.submit(*[dict(run="true", name="j%d" % i, **asks) for i in range(30)])
-    wait_until("all mails came", lambda: len(set(subjects())) == 60)
+    wait_until("all mails came", lambda: len(set(box.subjects())) == 60)
     # One that ends while there is no daemon; its mail is the last.
     last = machine.api.submit(run="sleep 0.5", name="last", **asks)
     machine.api.wait_state(last, "running")
+    wait_until("its mail came", lambda: len(set(box.subjects())) == 61)
     shim, = tarn_test.shims_of(machine.daemon.state).values()
-    machine.daemon.kill()
+    assert machine.daemon.terminate() == 0
     wait_until("the job has ended", lambda: not os.path.exists("/proc/%d" % shim))
     machine.daemon.start()
-    wait_until("its mail came", lambda: any("last ended: ok" in subject for subject in subjects()))
-    assert len(subjects()) == len(set(subjects())) == 62
+    wait_until("its mail came", lambda: any("last ended: ok" in subject for subject in box.subjects()))
+    again = set(box.subjects())
+    assert len(again) == 62
+    # Only what was under way when the daemon stopped may come twice.
+    assert len(box.subjects()) - len(again) <= 1, box.subjects()
+
+
+@pytest.mark.parametrize("stop", ["kill", "terminate"])
+def test_messages_that_a_stop_interrupts_are_sent_after_it(machine, stop):
+    box = Mailbox()
+    box.is_open.clear()
+    machine.api.put("/v1/config", {"alerts": {"mail_server": box.url}})
+    asks = {"mail": "ana@example.org", "notify": "begin,end"}
+    jobs = machine.api.submit(*[dict(run="exit %d" % i, name="j%d" % i, cpus=0.1, **asks) for i in range(3)],
+                              dict(run="true", name="many", array="0-9", cpus=0.1, **asks))
+    for job in jobs[:3]:
+        machine.api.wait_end(job)
+    wait_until("the array has ended", lambda: machine.api.get("/v1/jobs/%d" % jobs[3])["ended"])
+    wait_until("a mail is on its way", lambda: box.guests > 0)
+    getattr(machine.daemon, stop)()
+    assert box.mails == []
+    box.is_open.set()
+    machine.daemon.start()
+    wait_until("all came", lambda: len(set(box.subjects())) == 8)
+    said = box.subjects()
+    assert len(said) == 8 and sum("ended: failed" in line for line in said) == 2, said
+    assert sum("many" in line for line in said) == 2, said
+
+
+def test_a_full_way_is_said_once(machine):
+    box = Mailbox()
+    box.is_open.clear()
+    machine.api.put("/v1/config", {"alerts": {"mail_server": box.url}})
+    machine.api.submit(*[dict(run="true", name="j%d" % i, cpus=0.01, mail="ana@example.org") for i in range(300)])
+    wait_until("it is full", lambda: "too many are waiting by=mail" in machine.daemon.words())
+    box.is_open.set()
+    wait_until("all mails came", lambda: len(set(box.subjects())) == 300)
+    assert machine.daemon.words().count("too many are waiting by=mail") < 10

@@ -109,10 +109,12 @@ void alert_memory_load(struct alert_memory *memory, const char *state_dir, struc
 {
     struct error err;
 
-    *memory = (struct alert_memory){ .path = mem_printf("%s/alerts.db", state_dir) };
+    *memory = (struct alert_memory){ .path = mem_printf("%s/alerts.db", state_dir),
+                                      .notes = USEC_NEVER };
     int code = open_store(memory, &err);
     if (code == 0)
-        code = alert_store_load(memory->store, alerts, now, &memory->silences, &err);
+        code = alert_store_load(memory->store, alerts, now, &memory->silences, &memory->notes,
+                                &err);
     if (code == 0)
         take_over(memory, state_dir, alerts, now);
     else
@@ -134,6 +136,14 @@ void alert_memory_save(struct alert_memory *memory, const struct alerts *alerts)
     if (code < 0 && !memory->is_behind)
         log_line(LOG_WARNING, "the sent alerts cannot be saved reason='%s'", err.text);
     memory->is_behind = code < 0;
+}
+
+/* If it fails, the next time does it. */
+void alert_memory_save_notes(struct alert_memory *memory, usec_t until)
+{
+    if (until != memory->notes && open_store(memory, NULL) == 0 &&
+        alert_store_put_notes(memory->store, until, NULL) == 0)
+        memory->notes = until;
 }
 
 /* ---- silences ---- */

@@ -21,12 +21,15 @@ struct alert_memory {
     char *path;
     struct alert_store *store; /* NULL: it could not be opened yet */
     struct alert_silences silences;
+    usec_t notes;   /* until when messages about jobs were sent; USEC_NEVER: not known */
     bool is_behind; /* the latest sent alerts are not on disk yet */
 };
 
 void alert_memory_load(struct alert_memory *memory, const char *state_dir, struct alerts *alerts,
                        usec_t now);
 void alert_memory_save(struct alert_memory *memory, const struct alerts *alerts);
+/* Messages about jobs were sent until then. */
+void alert_memory_save_notes(struct alert_memory *memory, usec_t until);
 /* In place of a silence of the same name and subject. Fails with -EDQUOT, or as the disk does. */
 int alert_memory_silence(struct alert_memory *memory, const struct alert_silence *silence,
                          usec_t wall, struct error *err);

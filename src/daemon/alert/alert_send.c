@@ -32,20 +32,25 @@ static const char *const way_names[WAYS] = { "command", "webhook", "mail" };
 struct letter {
     char *to, *server; /* server: of mail */
     char *sentence, *json;
+    usec_t at; /* USEC_NEVER: none */
 };
 
 struct channel {
     enum way way;
     pthread_t thread;
-    bool is_started, is_stopping, is_told; /* is_told: that it is full */
+    bool is_started, is_stopping, is_told; /* is_told: that it is full; until it is empty */
     pthread_mutex_t lock;
     pthread_cond_t wake;
     LIST(struct letter) queue;
+    usec_t delivering; /* the time of the letter that is on its way; USEC_NEVER: none */
     struct alert_counts counts;
+    const struct alert_sender *sender;
 };
 
 struct alert_sender {
     struct channel channels[AUDIENCES * WAYS];
+    void (*on_done)(void *user);
+    void *user;
 };
 
 static struct channel *channel_of(struct alert_sender *sender, enum audience audience, enum way way)
@@ -331,12 +336,18 @@ static void *work(void *user)
     pthread_mutex_lock(&channel->lock);
     while (!channel->is_stopping) {
         if (channel->queue.count == 0) {
+            channel->is_told = false;
             pthread_cond_wait(&channel->wake, &channel->lock);
             continue;
         }
         struct letter letter = channel->queue.items[0];
         list_remove(&channel->queue, 0);
+        channel->delivering = letter.at;
         deliver(channel, &letter);
+        if (!channel->is_stopping)
+            channel->delivering = USEC_NEVER;
+        if (letter.at != USEC_NEVER && channel->sender->on_done)
+            channel->sender->on_done(channel->sender->user);
         release_letter(&letter);
     }
     pthread_mutex_unlock(&channel->lock);
@@ -365,12 +376,14 @@ static bool enqueue(struct channel *channel, const struct letter *letter)
         list_add(&channel->queue, (struct letter){ .to = mem_string(letter->to),
                                                    .server = mem_string(letter->server),
                                                    .sentence = mem_string(letter->sentence),
-                                                   .json = mem_string(letter->json) });
+                                                   .json = mem_string(letter->json),
+                                                   .at = letter->at });
         pthread_cond_broadcast(&channel->wake);
-    } else if (!channel->is_told)
+    } else if (!channel->is_told) {
         log_line(LOG_WARNING, "alerts cannot be sent now, too many are waiting by=%s",
                  way_names[channel->way]);
-    channel->is_told = !has_room;
+        channel->is_told = true;
+    }
     pthread_mutex_unlock(&channel->lock);
     return has_room;
 }
@@ -390,6 +403,8 @@ struct alert_sender *alert_sender_create(void)
     for (size_t i = 0; i < COUNT_OF(sender->channels); i++) {
         struct channel *channel = &sender->channels[i];
         channel->way = (enum way)(i % WAYS);
+        channel->delivering = USEC_NEVER;
+        channel->sender = sender;
         pthread_mutex_init(&channel->lock, NULL);
         pthread_cond_init(&channel->wake, NULL);
     }
@@ -423,10 +438,10 @@ void alert_sender_destroy(struct alert_sender *sender)
 /* True also when no way is configured. */
 static bool send_to(struct alert_sender *sender, enum audience audience,
                     const struct watch_rules *rules, const char *const to[WAYS],
-                    const char *sentence, const char *json)
+                    const char *sentence, const char *json, usec_t at)
 {
     /* Only read from here on. */
-    struct letter letter = { .sentence = (char *)sentence, .json = (char *)json };
+    struct letter letter = { .sentence = (char *)sentence, .json = (char *)json, .at = at };
     bool has_taken[WAYS] = { false }, is_taken = false, is_wanted = false;
 
     letter.server =
@@ -451,12 +466,12 @@ bool alert_sender_send(struct alert_sender *sender, const struct watch_rules *ru
 {
     const char *const to[WAYS] = { rules->alert_command, rules->alert_webhook, rules->alert_mail };
 
-    return send_to(sender, ADMINISTRATORS, rules, to, sentence, json);
+    return send_to(sender, ADMINISTRATORS, rules, to, sentence, json, USEC_NEVER);
 }
 
 /* A user without a name, or with one that is no part of an address, gets no mail. */
 bool alert_sender_send_owner(struct alert_sender *sender, const struct watch_rules *rules,
-                             const char *owner, const char *sentence, const char *json)
+                             const char *owner, const char *sentence, const char *json, usec_t at)
 {
     bool has_address =
         rules->alert_owner_mail[0] && string_is_name(owner, ALERT_OWNER_MAX) && !strchr(owner, '@');
@@ -464,15 +479,37 @@ bool alert_sender_send_owner(struct alert_sender *sender, const struct watch_rul
                                          has_address ? rules->alert_owner_mail : "");
     const char *const to[WAYS] = { rules->alert_owner_command, "", address };
 
-    return send_to(sender, OWNERS, rules, to, sentence, json);
+    return send_to(sender, OWNERS, rules, to, sentence, json, at);
 }
 
 bool alert_sender_send_mail(struct alert_sender *sender, const struct watch_rules *rules,
-                            const char *addresses, const char *sentence, const char *json)
+                            const char *addresses, const char *sentence, const char *json,
+                            usec_t at)
 {
     const char *const to[WAYS] = { "", "", addresses };
 
-    return send_to(sender, OWNERS, rules, to, sentence, json);
+    return send_to(sender, OWNERS, rules, to, sentence, json, at);
+}
+
+usec_t alert_sender_oldest(struct alert_sender *sender)
+{
+    usec_t oldest = USEC_NEVER;
+
+    for (size_t i = 0; i < COUNT_OF(sender->channels); i++) {
+        struct channel *channel = &sender->channels[i];
+        pthread_mutex_lock(&channel->lock);
+        oldest = channel->delivering < oldest ? channel->delivering : oldest;
+        LIST_EACH (const struct letter, letter, &channel->queue)
+            oldest = letter->at < oldest ? letter->at : oldest;
+        pthread_mutex_unlock(&channel->lock);
+    }
+    return oldest;
+}
+
+void alert_sender_on_done(struct alert_sender *sender, void (*fn)(void *user), void *user)
+{
+    sender->on_done = fn;
+    sender->user = user;
 }
 
 struct alert_counts alert_sender_counts(struct alert_sender *sender)

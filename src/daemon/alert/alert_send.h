@@ -9,6 +9,8 @@
  * with a deadline. A full queue accepts nothing: a message that another channel accepted is dropped
  * there, and counted. Failures are logged.
  *
+ * Messages about jobs have a time: what is not delivered can be sent again after a restart.
+ *
  *   command  gets the message as JSON on its standard input and the sentence as its argument
  *   webhook  gets a POST of the JSON; an answer of 200 to 299 is success
  *   mail     the sentence is the subject
@@ -39,13 +41,21 @@ void alert_sender_destroy(struct alert_sender *sender);
 bool alert_sender_send(struct alert_sender *sender, const struct watch_rules *rules,
                        const char *sentence, const char *json);
 
-/* The same to the owner of a job, by the ways that the rules have for owners. */
+/* The same to the owner of a job, by the ways that the rules have for owners. at: when it happened;
+ * USEC_NEVER: it is not asked for by alert_sender_oldest(). */
 bool alert_sender_send_owner(struct alert_sender *sender, const struct watch_rules *rules,
-                             const char *owner, const char *sentence, const char *json);
+                             const char *owner, const char *sentence, const char *json, usec_t at);
 
 /* By mail alone, to these addresses. */
 bool alert_sender_send_mail(struct alert_sender *sender, const struct watch_rules *rules,
-                            const char *addresses, const char *sentence, const char *json);
+                            const char *addresses, const char *sentence, const char *json,
+                            usec_t at);
+
+/* The time of the oldest message that was taken and is neither delivered nor given up; USEC_NEVER:
+ * there is none. */
+usec_t alert_sender_oldest(struct alert_sender *sender);
+/* Called by a thread of the sender when a message with a time was delivered or given up. */
+void alert_sender_on_done(struct alert_sender *sender, void (*fn)(void *user), void *user);
 
 struct alert_counts alert_sender_counts(struct alert_sender *sender);
 

@@ -14,10 +14,17 @@
 #include "io/log.h"
 #include "wire/json.h"
 
-enum { EVERY_MS = 1000, JOBS_EVERY = 5 /* times: there may be very many */, MORE_MAX = 100 };
+enum {
+    EVERY_MS = 1000,
+    JOBS_EVERY = 5,   /* times: there may be very many */
+    NOTES_EVERY = 60, /* times, where none is sent */
+    MORE_MAX = 100
+};
 
 struct alerter {
     uv_timer_t timer;
+    uv_async_t delivered; /* a message about a job */
+    unsigned handle_count;
     struct hub *hub;
     const struct watch *watch;
     struct alerts alerts;
@@ -158,7 +165,7 @@ static bool tell(struct alerter *alerter, const struct letter *letter, usec_t no
         log_line(LOG_WARNING, "an alert cannot be written fault=%s", thing->name);
     else if (thing->owner[0])
         return alert_sender_send_owner(alerter->sender, rules, thing->owner, text_string(&sentence),
-                                       json);
+                                       json, USEC_NEVER);
     else
         return alert_sender_send(alerter->sender, rules, text_string(&sentence), json);
     return true;
@@ -201,6 +208,26 @@ static size_t tell_all(struct alerter *alerter, const struct alert_messages *mes
     return told;
 }
 
+static void save_notes(struct alerter *alerter)
+{
+    alert_memory_save_notes(&alerter->memory,
+                            job_notes_told_until(&alerter->notes, alerter->sender));
+}
+
+static void on_delivered(uv_async_t *async)
+{
+    struct alerter *alerter = async->data;
+
+    job_notes_send(&alerter->notes, alerter->sender);
+    save_notes(alerter);
+}
+
+/* In a thread of the sender. */
+static void on_done(void *user)
+{
+    uv_async_send(user);
+}
+
 static void on_timer(uv_timer_t *timer)
 {
     struct alerter *alerter = timer->data;
@@ -212,6 +239,8 @@ static void on_timer(uv_timer_t *timer)
     struct alert_things things = { 0 };
 
     job_notes_send(&alerter->notes, alerter->sender);
+    if (alerter->looks % NOTES_EVERY == 0)
+        save_notes(alerter);
     for (uint32_t i = 0; alerter->watch && i < state->devices.count; i++)
         add_faults(alerter, i, &things);
     add_trouble(alerter, &things);
@@ -243,10 +272,16 @@ struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const char *sta
 
     alerter->hub = hub;
     alerter->sender = alert_sender_create();
-    job_notes_init(&alerter->notes, hub);
     alert_memory_load(&alerter->memory, state_dir, &alerter->alerts, clock_now(hub_clock(hub)));
+    usec_t now = hub_state(hub)->now;
+    job_notes_init(&alerter->notes, hub, alerter->memory.notes < now ? alerter->memory.notes : now);
+    save_notes(alerter);
     uv_timer_init(loop, &alerter->timer);
-    alerter->timer.data = alerter;
+    uv_async_init(loop, &alerter->delivered, on_delivered);
+    uv_unref((uv_handle_t *)&alerter->delivered);
+    alerter->timer.data = alerter->delivered.data = alerter;
+    alerter->handle_count = 2;
+    alert_sender_on_done(alerter->sender, on_done, &alerter->delivered);
     return alerter;
 }
 
@@ -258,7 +293,10 @@ void alerter_watch(struct alerter *alerter, const struct watch *watch)
 
 static void on_closed(uv_handle_t *handle)
 {
-    free(handle->data);
+    struct alerter *alerter = handle->data;
+
+    if (--alerter->handle_count == 0)
+        free(alerter);
 }
 
 void alerter_destroy(struct alerter *alerter)
@@ -266,12 +304,14 @@ void alerter_destroy(struct alerter *alerter)
     if (!alerter)
         return;
     uv_timer_stop(&alerter->timer);
+    save_notes(alerter);
     alert_sender_destroy(alerter->sender);
     alert_memory_release(&alerter->memory);
     list_release(&alerter->of_jobs.list);
     job_notes_release(&alerter->notes);
     alerts_release(&alerter->alerts);
     uv_close((uv_handle_t *)&alerter->timer, on_closed);
+    uv_close((uv_handle_t *)&alerter->delivered, on_closed);
 }
 
 void alerter_changed(struct alerter *alerter, const uint64_t *jobs, size_t count)

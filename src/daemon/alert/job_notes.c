@@ -12,9 +12,19 @@
 #include "wire/job/job_launch.h"
 #include "wire/json.h"
 
-void job_notes_init(struct job_notes *notes, struct hub *hub)
+enum { SILENT_MAX = 65536 };
+
+void job_notes_init(struct job_notes *notes, struct hub *hub, usec_t seen)
 {
-    *notes = (struct job_notes){ .hub = hub, .seen = hub_state(hub)->now };
+    LIST(uint64_t) jobs = { 0 };
+
+    *notes = (struct job_notes){ .hub = hub, .seen = seen };
+    for (const struct job *job = hub_state(hub)->first_job; job; job = job->next) {
+        if (job->run && (job->run->started > seen || job->run->ended > seen))
+            list_add(&jobs, job->id);
+    }
+    job_notes_changed(notes, jobs.items, jobs.count);
+    list_release(&jobs);
 }
 
 static void release_note(struct job_note *note)
@@ -30,7 +40,14 @@ void job_notes_release(struct job_notes *notes)
     for (size_t i = 0; i < notes->waiting.count; i++)
         release_note(&notes->waiting.items[i]);
     list_release(&notes->waiting);
-    list_release(&notes->begun);
+    list_release(&notes->changes);
+    map_release(&notes->silent);
+    map_release(&notes->told);
+}
+
+static bool is_silent(const struct job_notes *notes, const struct job *job)
+{
+    return map_get(&notes->silent, job->launch, &(uint64_t){ 0 });
 }
 
 /* The launch of a job that asks for messages; NULL: it does not, as most. */
@@ -39,13 +56,14 @@ static struct launch *find_launch(struct job_notes *notes, const struct job *job
     AUTO_RELEASE(text) struct text bytes = { 0 };
     struct launch *launch = NULL;
 
-    if (job->launch == notes->silent ||
-        journal_blob_get(hub_journal(notes->hub), job->launch, &bytes, NULL) < 0 ||
+    if (journal_blob_get(hub_journal(notes->hub), job->launch, &bytes, NULL) < 0 ||
         launch_from_json(text_string(&bytes), bytes.length, &launch, NULL) < 0)
         return NULL;
     if (launch->notify != 0)
         return launch;
-    notes->silent = job->launch;
+    if (notes->silent.count == SILENT_MAX)
+        map_release(&notes->silent);
+    map_set(&notes->silent, job->launch, 1);
     launch_destroy(launch);
     return NULL;
 }
@@ -61,6 +79,11 @@ static const struct group *whole_of(const struct state *state, const struct job 
 }
 
 /* ---- the message ---- */
+
+static const char *change_name(unsigned event)
+{
+    return event == NOTIFY_BEGIN ? "begin" : event == NOTIFY_REQUEUE ? "requeue" : "end";
+}
 
 static void add_job(const struct job *job, const char *event, struct text *text)
 {
@@ -99,8 +122,9 @@ static void add_group(const struct group *group, const char *event, struct text 
 }
 
 static void add_note(struct job_notes *notes, const struct job *job, const struct group *group,
-                     const struct launch *launch, const char *event)
+                     const struct launch *launch, const struct note_change *change)
 {
+    const char *event = change_name(change->event);
     const struct state *state = hub_state(notes->hub);
     const struct clock *clock = hub_clock(notes->hub);
     AUTO_RELEASE(text) struct text sentence = { 0 };
@@ -122,77 +146,111 @@ static void add_note(struct job_notes *notes, const struct job *job, const struc
         "user", state_user(state, job->user), "result", is_over ? json_string(result) : json_null(),
         "attempt", (int)job->run->attempt, "at", json_time(state->now + clock_wall_ahead(clock)));
     char *json = view ? json_dumps(view, JSON_COMPACT) : NULL;
-    if (!json || notes->waiting.count >= NOTES_MAX) {
-        log_line(LOG_WARNING, "a message about a job is not sent job=%" PRIu64 " reason='%s'",
-                 job->id, json ? "too many wait" : "it cannot be written");
-        free(json);
+    if (!json) {
+        log_line(LOG_WARNING, "a message about a job cannot be written job=%" PRIu64, job->id);
         return;
     }
     list_add(&notes->waiting, (struct job_note){ .owner = mem_string(state_user(state, job->user)),
                                                  .to = mem_string(launch->mail),
                                                  .sentence = text_take(&sentence),
-                                                 .json = json });
+                                                 .json = json,
+                                                 .at = change->at });
+}
+
+/* The messages that the changes ask for, as far as there is room. */
+static void make_notes(struct job_notes *notes)
+{
+    const struct state *state = hub_state(notes->hub);
+    size_t done = 0, reads = 0;
+
+    for (; done < notes->changes.count && reads < NOTES_READS_MAX; done++) {
+        const struct note_change *change = &notes->changes.items[done];
+        const struct job *job = state_job(state, change->job);
+        const struct group *group = change->group ? state_group(state, change->group) : NULL;
+        uint64_t told = map_hash_words((uint64_t[]){ change->group, change->event }, 2);
+
+        if (notes->waiting.count == NOTES_MAX)
+            break;
+        if (!job || !job->run || (change->group && !group) || is_silent(notes, job) ||
+            (group && map_get(&notes->told, told, &(uint64_t){ 0 })))
+            continue;
+        reads++;
+        AUTO(launch) struct launch *launch = find_launch(notes, job);
+        if (!launch || ((launch->notify & change->event) == 0 &&
+                        !(change->is_bad && (launch->notify & NOTIFY_FAIL))))
+            continue;
+        if (group)
+            map_set(&notes->told, told, 1);
+        add_note(notes, job, group, launch, change);
+    }
+    list_remove_first(&notes->changes, done);
+    if (notes->changes.count == 0) {
+        map_release(&notes->told);
+        notes->is_dropping = false;
+    }
 }
 
 /* ---- what happened ---- */
 
-static bool is_wanted(const struct launch *launch, bool is_bad)
+static void add_change(struct job_notes *notes, const struct job *job, const struct group *group,
+                       unsigned event, usec_t at)
 {
-    return (launch->notify & NOTIFY_END) || (is_bad && (launch->notify & NOTIFY_FAIL));
+    if (is_silent(notes, job))
+        return;
+    if (notes->changes.count == NOTES_CHANGES_MAX) {
+        if (!notes->is_dropping)
+            log_line(LOG_WARNING, "messages about jobs are not sent, more than %d wait job=%" PRIu64,
+                     NOTES_CHANGES_MAX, job->id);
+        notes->is_dropping = true;
+        return;
+    }
+    bool is_bad = group ? group->bad_count > 0 : job->result != RESULT_OK;
+    list_add(&notes->changes, (struct note_change){ .job = job->id,
+                                                    .group = group ? group->id : 0,
+                                                    .at = at,
+                                                    .event = event,
+                                                    .is_bad = event == NOTIFY_END && is_bad });
 }
 
-static void look_at_end(struct job_notes *notes, const struct job *job)
+/* Whether it started in this batch. */
+static bool has_begun(const struct job_notes *notes, const struct job *job)
 {
-    const struct group *group = whole_of(hub_state(notes->hub), job);
-
-    if (job->run->ended <= notes->seen ||
-        (group && (!group_is_over(group) || group->id == notes->over)))
-        return;
-    AUTO(launch) struct launch *launch = find_launch(notes, job);
-    if (!launch || !is_wanted(launch, group ? group->bad_count > 0 : job->result != RESULT_OK))
-        return;
-    if (group)
-        notes->over = group->id;
-    add_note(notes, job, group, launch, "end");
+    return (job->state == JOB_RUNNING || job->state == JOB_ENDED) &&
+           job->run->started > notes->seen;
 }
 
-/* Whether its first jobs have started in this batch, and that was not told yet. */
-static bool is_new_group(struct job_notes *notes, const struct group *group, const uint64_t *jobs,
-                         size_t count)
+/* How many jobs of each group have begun in this batch. */
+static void count_begun(const struct job_notes *notes, const uint64_t *jobs, size_t count,
+                        struct map *ret)
 {
     const struct state *state = hub_state(notes->hub);
-    uint32_t started = 0;
 
-    for (size_t i = 0; i < notes->begun.count; i++) {
-        if (notes->begun.items[i] == group->id)
-            return false;
-    }
     for (size_t i = 0; i < count; i++) {
         const struct job *job = state_job(state, jobs[i]);
-        started += job && job->run->started > notes->seen && job->run->attempt == 1 &&
-                   whole_of(state, job) == group;
+        const struct group *group = job ? whole_of(state, job) : NULL;
+        uint64_t begun = 0;
+
+        if (!group || !has_begun(notes, job) || job->run->attempt != 1)
+            continue;
+        map_get(ret, group->id, &begun);
+        map_set(ret, group->id, begun + 1);
     }
-    if (group->started_count > started)
-        return false;
-    if (notes->begun.count == NOTES_MAX)
-        list_remove(&notes->begun, 0);
-    list_add(&notes->begun, group->id);
-    return true;
 }
 
-static void look_at_start(struct job_notes *notes, const struct job *job, const uint64_t *jobs,
-                          size_t count)
+/* Of a group the first start and the last end count. */
+static void look_at(struct job_notes *notes, const struct job *job, const struct map *begun)
 {
-    bool is_again = job->run->attempt > 1;
+    const struct group *group = whole_of(hub_state(notes->hub), job);
+    uint64_t count = 0;
 
-    if (job->run->started <= notes->seen)
-        return;
-    AUTO(launch) struct launch *launch = find_launch(notes, job);
-    const struct group *group = launch ? whole_of(hub_state(notes->hub), job) : NULL;
-    if (!launch || (launch->notify & (is_again ? NOTIFY_REQUEUE : NOTIFY_BEGIN)) == 0 ||
-        (group && (is_again || !is_new_group(notes, group, jobs, count))))
-        return;
-    add_note(notes, job, group, launch, is_again ? "requeue" : "begin");
+    if (has_begun(notes, job) && job->run->attempt > 1 && !group)
+        add_change(notes, job, NULL, NOTIFY_REQUEUE, job->run->started);
+    else if (has_begun(notes, job) && job->run->attempt == 1 &&
+             (!group || (map_get(begun, group->id, &count) && group->started_count <= count)))
+        add_change(notes, job, group, NOTIFY_BEGIN, job->run->started);
+    if (job->state == JOB_ENDED && job->run->ended > notes->seen &&
+        (!group || group_is_over(group)))
+        add_change(notes, job, group, NOTIFY_END, job->run->ended);
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -207,6 +265,7 @@ void job_notes_changed(struct job_notes *notes, const uint64_t *jobs, size_t cou
 {
     const struct state *state = hub_state(notes->hub);
     uint64_t *each = mem_resize(NULL, count, sizeof(each[0]));
+    struct map begun = { 0 };
     size_t unique = 0;
 
     for (size_t i = 0; i < count; i++)
@@ -217,31 +276,44 @@ void job_notes_changed(struct job_notes *notes, const uint64_t *jobs, size_t cou
         if (unique == 0 || each[i] != each[unique - 1])
             each[unique++] = each[i];
     }
+    count_begun(notes, each, unique, &begun);
     for (size_t i = 0; i < unique; i++) {
         const struct job *job = state_job(state, each[i]);
 
-        if (job && (job->state == JOB_RUNNING || job->state == JOB_ENDED))
-            look_at_start(notes, job, each, unique);
-        if (job && job->state == JOB_ENDED)
-            look_at_end(notes, job);
+        if (job && job->run)
+            look_at(notes, job, &begun);
     }
     notes->seen = state->now;
+    map_release(&begun);
     free(each);
 }
 
 void job_notes_send(struct job_notes *notes, struct alert_sender *sender)
 {
     const struct watch_rules *rules = &hub_state(notes->hub)->settings.watch;
+    size_t sent = 0;
 
-    while (notes->waiting.count > 0) {
-        struct job_note *note = &notes->waiting.items[0];
-        bool is_taken =
-            note->to
-                ? alert_sender_send_mail(sender, rules, note->to, note->sentence, note->json)
-                : alert_sender_send_owner(sender, rules, note->owner, note->sentence, note->json);
+    make_notes(notes);
+    for (; sent < notes->waiting.count; sent++) {
+        struct job_note *note = &notes->waiting.items[sent];
+        bool is_taken = note->to ? alert_sender_send_mail(sender, rules, note->to, note->sentence,
+                                                          note->json, note->at)
+                                 : alert_sender_send_owner(sender, rules, note->owner,
+                                                           note->sentence, note->json, note->at);
         if (!is_taken)
-            return; /* later */
+            break; /* later */
         release_note(note);
-        list_remove(&notes->waiting, 0);
     }
+    list_remove_first(&notes->waiting, sent);
+}
+
+usec_t job_notes_told_until(const struct job_notes *notes, struct alert_sender *sender)
+{
+    usec_t first = alert_sender_oldest(sender);
+
+    LIST_EACH (const struct job_note, note, &notes->waiting)
+        first = note->at < first ? note->at : first;
+    LIST_EACH (const struct note_change, change, &notes->changes)
+        first = change->at < first ? change->at : first;
+    return first <= notes->seen ? first - 1 : notes->seen;
 }
