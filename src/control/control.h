@@ -4,7 +4,7 @@
 
 /* control - the ports of the use cases in this room
  *
- * A use case checks a request against the state and emits events; it knows no HTTP and no JSON
+ * A use case checks a request against the state and emits events; it uses no HTTP and no JSON
  * views. It runs inside a change: the daemon runs changes in the order of arrival, each against
  * the state of that moment, and answers when the emitted events are durable. A what-if and a
  * rehearsal run the same use cases in a copy of the state.
@@ -37,12 +37,12 @@ enum refusal {
     REFUSED_DISK_FULL = -ENOSPC,   /* nothing can be made durable */
 };
 
-/* The state, and where events that change it go. */
+/* The state, and the functions that change it. */
 struct control_world {
     void *user;
-    /* Good until the next turn of the loop: a commit that fails replaces it. */
+    /* Valid until the next turn of the loop: a failed commit replaces it. */
     struct state *(*state)(const void *user);
-    /* Inside run only; sets at. Texts of the event may be those of the state that it changes. */
+    /* Only inside run; sets `at`. Texts of the event may belong to the state that it changes. */
     void (*emit)(void *user, struct event *event);
     void (*enqueue)(void *user, struct change *change); /* NULL in a copy */
 };
@@ -73,8 +73,8 @@ struct control {
     struct control_blobs blobs;
     struct control_watchers watchers;
     bool is_whole_only;   /* the engine cannot share a device between jobs */
-    bool has_fixed_nodes; /* the cluster is this machine: no other node will come */
-    bool lacks_mps;       /* this machine has no MPS, and there are no other nodes */
+    bool has_fixed_nodes; /* the cluster is this node: no other node can be added */
+    bool lacks_mps;       /* this node has no MPS, and there are no other nodes */
     usec_t grace;         /* default grace period of a job */
     uid_t owner;          /* the user of the daemon */
 };

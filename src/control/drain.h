@@ -2,11 +2,12 @@
 #ifndef CONTROL_DRAIN_H
 #define CONTROL_DRAIN_H
 
-/* drain - a node or a GPU gets no new jobs: an administrator drains it, or its owner takes it away
+/* drain - stops placing new jobs on a node or GPU that is drained, or that its provider takes away
  *
- * Running jobs on a drained node or GPU continue. A drain is in the journal: neither a restart of
- * the daemon nor a report of the node ends it; a node that goes down comes back undrained. A node
- * that will be taken away (spot) is interrupted: its preemptible jobs save their work and leave.
+ * Running jobs on a drained node or GPU continue. The journal records the drain, so neither a
+ * restart of the daemon nor a report of the node ends it; but a node that goes down is no longer
+ * drained when it returns. A spot node that will be taken away is interrupted: its preemptible jobs
+ * save their work and restart elsewhere.
  *
  * Call all functions inside a change.
  */
@@ -15,15 +16,15 @@
 
 enum { DRAIN_REASON_SIZE = 200 };
 
-/* reason: NULL ends it. */
+/* reason: NULL ends the drain. */
 int drain_node(const struct control *control, const char *name, const char *reason,
                struct error *err);
-/* By any name that device_find() takes. */
+/* name: as for device_find(). */
 int drain_device(const struct control *control, const char *name, const char *reason,
                  struct error *err);
 
 struct interruption {
-    usec_t notice; /* how long it stays */
+    usec_t notice; /* time until the node is taken away */
     bool is_cancelled;
 };
 

@@ -2,12 +2,12 @@
 #ifndef CONTROL_JOB_CHANGE_H
 #define CONTROL_JOB_CHANGE_H
 
-/* job_change - cancel, hold, release, requeue, checkpoint, update, signal: of one job or of a group
+/* job_change - cancel, hold, release, requeue, checkpoint, update and signal a job or a group
  *
- * Of a group, all jobs that can take it are changed, or none. A group with jobs that ended badly is
- * requeued from there: these run again, with those that were cancelled because of them. Owner and
- * administrators may; a checkpoint is its owner's to report. A signal is no event: the caller sends
- * it to the jobs in `changed`.
+ * In a group, either all jobs to which the action applies are changed, or none. Requeueing a group
+ * in which jobs failed continues from there: these jobs run again, and with them the jobs that were
+ * cancelled because of them. The owner and administrators may change a job; only the owner may
+ * report a checkpoint. A signal is not an event: the caller sends it to the jobs in `changed`.
  */
 
 #include "base/mem.h"
@@ -21,15 +21,15 @@ struct job_change {
     /* The changes of an update. */
     bool has_priority, has_begin;
     int32_t priority;
-    char queue[REQUEST_NAME_SIZE]; /* "": stays */
-    usec_t max_duration;           /* 0: stays */
+    char queue[REQUEST_NAME_SIZE]; /* "": unchanged */
+    usec_t max_duration;           /* 0: unchanged */
     usec_t begin;
-    bool resumes; /* a requeue of a group that goes on; set by job_change() */
-    /* What was changed, the caller's to release. */
+    bool resumes; /* the requeue of a group continues from its failures; set by job_change() */
+    /* The changed jobs; the caller releases the list. */
     LIST(uint64_t) changed;
 };
 
-/* Inside a change. */
+/* Call it inside a change. */
 int job_change(const struct control *control, struct job_change *wish, struct error *err);
 
 #endif

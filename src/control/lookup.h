@@ -2,7 +2,7 @@
 #ifndef CONTROL_LOOKUP_H
 #define CONTROL_LOOKUP_H
 
-/* lookup - nodes, devices and queues by the names that people use */
+/* lookup - finds nodes, devices and queues by the names that people use */
 
 #include "control/control.h"
 
@@ -10,14 +10,14 @@
 int node_find(const struct state *state, const char *name, const struct node **ret,
               struct error *err);
 
-/* By UUID, by "NODE/INDEX", or by an index that one device has. */
+/* By UUID, by "NODE/INDEX", or by an index that only one device has. */
 int device_find(const struct state *state, const char *name, uint32_t *ret, struct error *err);
 
-/* The queue of that name, which takes jobs. Refused: no such queue (with the nearest name), or it
- * has queues below it. */
+/* Find a queue that takes jobs. Refused: no such queue (the message suggests the nearest name), or
+ * it has queues below it. */
 int admit_find_queue(const struct state *state, const char *name, uint32_t *ret, struct error *err);
 
-/* REFUSED_NEVER, with the reason, when it could never run there. */
+/* Fails with REFUSED_NEVER and the reason if the request can never run in this queue. */
 int admit_check(const struct state *state, const struct request *request, uint32_t queue,
                 bool is_preemptible, struct error *err);
 
@@ -25,8 +25,8 @@ int admit_check(const struct state *state, const struct request *request, uint32
 int admit_check_user(const struct state *state, const struct request *request, uint32_t queue,
                      const struct identity *who, struct error *err);
 
-/* Whether any device is real: synthetic ones stand for a cluster that is tried out, take shares of
- * any kind, and say nothing of what there will be. */
+/* Whether any device is real. Synthetic devices represent a cluster for trials: they accept shares
+ * of any kind, and do not show which devices there will be. */
 bool cluster_is_real(const struct state *state);
 
 #endif

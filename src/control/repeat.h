@@ -6,13 +6,13 @@
 
 #include "control/control.h"
 
-/* Submit the job if it is due: enqueues a change. */
+/* Enqueue a change that submits the job, if it is due. */
 void cron_fire(const struct control *control, uint64_t id);
 
-/* Compute the next time again after the clock was set. Inside a change. */
+/* Recompute the next time after the clock was set. Inside a change. */
 void cron_renew(const struct control *control, const struct event_cron *entry);
 
-/* For the owner and administrators. Inside a change. */
+/* Allowed for the owner and administrators. Inside a change. */
 int cron_remove(const struct control *control, const struct identity *who, uint64_t id,
                 struct error *err);
 

@@ -2,9 +2,10 @@
 #ifndef CONTROL_TEND_H
 #define CONTROL_TEND_H
 
-/* tend - actions that depend on the wall clock
+/* tend - performs actions that depend on the wall clock
  *
- * It expands windows further ahead, removes ended reservations, and submits repeating jobs.
+ * These are: expanding windows further ahead, removing ended reservations, submitting repeating
+ * jobs.
  */
 
 #include "control/control.h"

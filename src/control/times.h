@@ -34,20 +34,20 @@ void times_release(struct times *times);
 int times_add_window(struct times *times, const struct control *control, const char *timezone,
                      const char *name, const char *words, struct error *err);
 
-/* Whether all of these nodes, with commas between, are known; else ret_missing has one that is not,
- * of REQUEST_NAME_SIZE. */
+/* Whether all of these nodes (comma-separated) are known; else ret_missing (REQUEST_NAME_SIZE
+ * bytes) has an unknown one. */
 bool times_find_nodes(const struct state *state, const char *nodes, char *ret_missing);
 
 /* The text is a calendar expression without a span in the next ten years. */
 bool times_are_over(const struct control *control, const char *words, const struct zone *zone);
 
-/* The zone of a configuration: "" or NULL is the machine's. */
+/* The zone of a configuration: "" or NULL is the zone of the host. */
 int times_zone(const char *timezone, struct zone **ret, struct error *err);
 
 /* When a repeating job is due next after this wall time, in journal time; USEC_NEVER: not known. */
 usec_t times_next_cron(const struct control *control, const char *schedule, usec_t wall);
 
-/* A reservation as a configuration has it; its texts are in the arena of config. */
+/* A reservation in the form of a configuration; its texts are in the arena of config. */
 void times_reservation_of(struct config *config, const struct state *state,
                           const struct reservation *reservation, struct event_reservation *ret);
 

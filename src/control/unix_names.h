@@ -10,9 +10,9 @@
 
 #include "base/identity.h"
 
-/* The name, or the number where there is none. In buffer, returned. */
+/* The name, or the number if there is no name. Returns buffer. */
 const char *group_name_of(gid_t gid, char *buffer, size_t size);
-const char *home_of(uid_t uid, char *buffer, size_t size); /* "/" when there is none */
+const char *home_of(uid_t uid, char *buffer, size_t size); /* "/" if there is none */
 
 /* By name or number. */
 bool find_group(const char *name, uint32_t *ret_gid);

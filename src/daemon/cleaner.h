@@ -2,10 +2,10 @@
 #ifndef DAEMON_CLEANER_H
 #define DAEMON_CLEANER_H
 
-/* cleaner - removes what forgotten jobs have left in the state directory
+/* cleaner - removes the files of forgotten jobs from the state directory
  *
- * Their folders, scripts and outputs (launcher.h lists them); files that a job named itself stay.
- * rm does it, in a process of its own: there may be much, and it follows no link.
+ * These are folders, scripts and outputs (launcher.h lists them); files that a job named itself are
+ * kept. A separate rm process removes them, because it may take long, and rm follows no links.
  */
 
 #include <uv.h>

@@ -5,9 +5,9 @@
 /* clock - journal time, which is monotonic even if the wall clock is set
  *
  * While the machine runs, journal time is CLOCK_BOOTTIME (which includes sleep) plus a constant
- * that is kept in the journal. Over a reboot it advances by the time that passed on the wall clock,
- * and stays if that clock went back. Users see wall time: journal time plus the current difference
- * between the wall clock and journal time.
+ * that is kept in the journal. Across a reboot it advances by the time that passed on the wall
+ * clock; if that clock went back, it does not advance. Users see wall time: journal time plus the
+ * current difference between the wall clock and journal time.
  */
 
 #include "base/units.h"
@@ -17,9 +17,9 @@ struct clock {
     usec_t offset; /* journal time minus boot time */
 };
 
-/* latest: the time of the last event in the journal. Adds the values to keep to the batch. */
+/* latest: the time of the last event in the journal. Adds the values to store to the batch. */
 int clock_start(struct clock *clock, struct journal *journal, usec_t latest, struct error *err);
-/* Of a struct clock; they fill a port (control/control.h). */
+/* clock: a struct clock. These functions fill a port (control/control.h). */
 usec_t clock_now(const void *clock);
 usec_t clock_wall_ahead(const void *clock); /* wall time minus journal time */
 

@@ -4,7 +4,7 @@
 
 /* daemon - connects the hub, the engine, the probe, the HTTP server and the signals
  *
- * SIGTERM and SIGINT stop it in good order; jobs continue under their shims. It can be killed at
+ * SIGTERM and SIGINT stop the daemon cleanly; jobs continue under their shims. It can be killed at
  * any time: the next daemon on the same state directory continues from the journal.
  */
 
@@ -20,14 +20,14 @@
 struct daemon_options {
     const char *state_dir, *socket; /* absolute */
     const char *devices;            /* probe_choice.h */
-    const char *engine;             /* "local", or of engine_module.h */
-    const char *shim;               /* NULL: looked for beside this program */
-    const char *metrics;            /* TCP address where metrics can be read; NULL: none */
-    const char *hpc_job_dir;        /* where dcgm-exporter reads the jobs of GPUs; NULL: nowhere */
+    const char *engine;             /* "local", or a module (engine_module.h) */
+    const char *shim;               /* NULL: searched beside this program */
+    const char *metrics;            /* TCP address that serves the metrics; NULL: none */
+    const char *hpc_job_dir;        /* node/hpc_job_files.h; NULL: none */
     usec_t grace;
-    usec_t study_limit; /* how long a what-if or a rehearsal may take */
-    int notify_fd;      /* "ready" or the reason goes there; -1: none */
-    bool for_all_users; /* the socket is open to all users; as root each job runs as its user */
+    usec_t study_limit; /* time limit of a what-if or a rehearsal */
+    int notify_fd;      /* "ready" or the error is written there; -1: none */
+    bool for_all_users; /* the socket is open to all users; as root, jobs run as their users */
 };
 
 /* Returns after a request to stop. */

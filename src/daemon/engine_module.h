@@ -4,16 +4,16 @@
 
 /* engine_module - loads an engine that is not part of this program
  *
- * A module is a shared object named tarn-engine-NAME.so (io/parts.h says where it is looked
- * for) or any path with a slash. It exports tarn_engine_module (core/engine.h). What it links to,
- * say libslurm, is needed where it is used only.
+ * A module is a shared object: tarn-engine-NAME.so in a directory of io/parts.h, or any path with a
+ * slash. It exports tarn_engine_module (core/engine.h). The libraries that it links to, such as
+ * libslurm, are needed only where the module is used.
  */
 
 #include "core/engine.h"
 
-/* Fails with -ENOENT (there is none of this name), -ENOEXEC (not a module, or of another version of
- * the port), -ENOTSUP (it chooses devices itself), and what its create fails with. It stays
- * loaded. */
+/* Fails with -ENOENT (no module has this name), -ENOEXEC (not a module, or for another version of
+ * the port), -ENOTSUP (it chooses devices itself), or the code of its create function. The module
+ * stays loaded. */
 int engine_module_open(const char *name, const struct engine_options *options, struct engine **ret,
                        struct error *err);
 

@@ -27,9 +27,9 @@ struct hub;
 
 struct hub_callbacks {
     void *user;
-    /* A decision is durable. Leases in it are good during the call. */
+    /* A decision is durable. Its lease is valid during the call. */
     void (*decided)(void *user, const struct event *decision);
-    /* These jobs changed, durably. */
+    /* These jobs have changed durably. */
     void (*changed)(void *user, const uint64_t *jobs, size_t count);
     /* The end of this member is durable. */
     void (*ended)(void *user, struct member_id id);
@@ -46,31 +46,31 @@ struct hub_options {
 int hub_create(const struct hub_options *options, struct hub **ret, struct error *err);
 /* Refuse the changes that wait for an answer and all later ones. Before the API is closed. */
 void hub_shut(struct hub *hub);
-/* Saves a snapshot when it pays. */
+/* Saves a snapshot if that saves time at the next start. */
 void hub_destroy(struct hub *hub);
 
-/* Those that fill a port (control/control.h, api/ports.h) take a hub as void *.
+/* Functions that fill a port (control/control.h, api/ports.h) take the hub as void *.
  *
- * Good until the next turn of the loop. */
+ * The results are valid until the next turn of the loop. */
 struct state *hub_state(const void *hub);
 struct brain *hub_brain(const void *hub);
 struct journal *hub_journal(const struct hub *hub);
 const struct clock *hub_clock(const struct hub *hub);
 
-/* Something the world reports: it happened, and is kept until it is durable. Texts are copied. */
+/* A report from outside: it has happened, so it is kept until it is durable. Texts are copied. */
 void hub_report(void *hub, const struct event *event);
-/* The same, for what depends on the state, as the reports before have made it: run can't fail, and
- * is called again when the batch was not durable. done is called once. */
+/* The same for a report that depends on the state after the earlier reports: run cannot fail, and
+ * is called again if the batch did not become durable. done is called once. */
 void hub_report_change(void *hub, struct change *change);
-/* Something a person asks for. */
+/* A request of a user. */
 void hub_enqueue(void *hub, struct change *change);
 /* Inside a change's run: the event is part of the batch. */
 void hub_emit(void *hub, struct event *event);
-/* From now on nothing more is decided: what runs ends, and nothing new is started. */
+/* From now on, make no more plans: running jobs end, and no job is started. */
 void hub_stop_planning(struct hub *hub);
-/* What it did since it was created. */
+/* Counters since the creation of the hub. */
 struct api_work hub_work(const void *hub);
-/* Why nothing can be accepted at the moment; NULL: all is well. */
+/* Why requests are refused at the moment; NULL: they are not. */
 const char *hub_trouble(const void *hub);
 
 #endif

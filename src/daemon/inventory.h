@@ -2,14 +2,15 @@
 #ifndef DAEMON_INVENTORY_H
 #define DAEMON_INVENTORY_H
 
-/* inventory - updates the nodes and devices of the state from the reports of their machines
+/* inventory - updates the nodes and devices of the state from reports
  *
  * The probe of this machine, or an engine with nodes of its own, reports nodes as struct
- * engine_node. Only differences from the state become events. A known device that a report of its
- * node no longer has is lost: it stays known, but is not allocated. After a complete report, a
- * known node that was not in it is down.
+ * engine_node. Only differences from the state become events. A known device that is missing from
+ * the report of its node is lost: it stays known, but is not allocated. A known node that is
+ * missing from a complete report is down.
  *
- * Calls:  note, complete and describe emit, so they are for a change's run; report is for any time
+ * Calls:  note, complete and describe emit events, so call them only inside a change; report can be
+ *         called at any time
  */
 
 #include "core/engine.h"
@@ -29,7 +30,7 @@ void inventory_describe(struct inventory *inventory, const struct engine_node *n
 /* A report of an engine, which becomes a separate change. */
 void inventory_report(struct inventory *inventory, const struct engine_node *node, bool is_last);
 
-/* A device as an event; name is the buffer of its name, and must live as long. */
+/* A device as an event; name is a buffer for its name, and must live as long as the event. */
 enum { INVENTORY_NAME_SIZE = PROBE_UUID_SIZE + 32 };
 void inventory_device_event(const char *node, const struct probe_device *device, uint32_t index,
                             char *name, struct event *ret);

@@ -2,15 +2,15 @@
 #ifndef DAEMON_LAUNCHER_H
 #define DAEMON_LAUNCHER_H
 
-/* launcher - makes decisions happen: folders, environment, the engine; and tells what came of it
+/* launcher - executes decisions: prepares folders and environment, calls the engine
  *
  * A job's folders below the state directory:
- *   logs/UID/ID[.RANK].out   its output, unless it names files of its own
+ *   logs/UID/ID[.RANK].out   its output, unless the job names other files
  *   data/UID/ID/NAME         its outputs (TARN_OUT is data/UID/ID)
- *   data/UID/ID.in/NAME      links to the outputs that it takes (TARN_IN)
- *   data/UID/ID.checkpoint   kept from attempt to attempt (TARN_CHECKPOINT)
+ *   data/UID/ID.in/NAME      links to the outputs that it reads (TARN_IN)
+ *   data/UID/ID.checkpoint   kept between attempts (TARN_CHECKPOINT)
  *   scripts/ID               its batch script
- *   gangs/ID.ATTEMPT         the port that the members of a gang meet at, while it runs
+ *   gangs/ID.ATTEMPT         the port at which the members of a running gang meet
  */
 
 #include "core/engine.h"
@@ -21,10 +21,10 @@ struct launcher_options {
     struct hub *hub;
     struct engine *engine;
     const char *state_dir;
-    const char *socket;      /* told to jobs */
-    const char *slurm_dir;   /* of srun and the like, for their PATH; NULL: none */
+    const char *socket;      /* passed to jobs */
+    const char *slurm_dir;   /* directory of srun and the other front ends; NULL: none */
     bool is_root;            /* jobs run as their users */
-    struct machine *machine; /* this one */
+    struct machine *machine; /* this machine */
 };
 
 struct launcher;
@@ -36,16 +36,16 @@ void launcher_destroy(struct launcher *launcher);
 void launcher_decided(struct launcher *launcher, const struct event *decision);
 void launcher_ended(struct launcher *launcher, struct member_id id);
 
-/* What jobs wait for on this machine may be ready. */
+/* Something that jobs on this machine wait for may be ready. */
 void launcher_look(void *launcher);
 
-/* After a restart: find what runs, start what was granted and never started. */
+/* After a restart: find running jobs, and start jobs that were granted but never started. */
 void launcher_recover(struct launcher *launcher);
-/* Kill what runs of a job; its end is reported. */
+/* Kill the running members of a job; the engine reports their end. */
 void launcher_kill(void *launcher, uint64_t job);
-/* Send a signal to what runs of a job; the engine can. */
+/* Signal the running members of a job. Only if the engine supports it. */
 void launcher_signal(void *launcher, uint64_t job, int number);
-/* A connection to the supervisor of a member; the engine has one. */
+/* Connect to the supervisor of a member. Only if the engine supports it. */
 int launcher_enter(void *launcher, uint64_t job, uint32_t rank, int *ret_fd, struct error *err);
 /* Stop all jobs that hold resources. */
 void launcher_kill_all(struct launcher *launcher);

@@ -2,12 +2,12 @@
 #ifndef DAEMON_REPORTER_H
 #define DAEMON_REPORTER_H
 
-/* reporter - what an engine reports becomes events (core/engine.h, engine_reports)
+/* reporter - turns the reports of an engine into events (core/engine.h, engine_reports)
  *
- * An outcome and an assignment happened: they are kept until they are durable. A node and an
- * arrival are checked against the state, in a change.
+ * Outcomes and assignments have happened, so they are kept until they are durable. Nodes and
+ * arrivals are checked against the state, in a change.
  *
- * Owner: the daemon; the objects in it outlive the engine
+ * Owner: the daemon; the objects to which it points outlive the engine
  */
 
 #include "control/control.h"
@@ -20,12 +20,12 @@ struct machine;
 struct reporter {
     struct hub *hub;
     const struct control *control;
-    struct engine *engine;   /* set when it is open: it does not report before */
+    struct engine *engine;   /* set when it is open; it does not report before */
     struct machine *machine; /* the same */
     struct inventory *inventory;
 };
 
-/* The callbacks for an engine; reporter stays where it is. */
+/* The callbacks for an engine; reporter must not move. */
 struct engine_reports reporter_callbacks(struct reporter *reporter);
 
 #endif

@@ -4,7 +4,7 @@
 
 /* retention - removes ended jobs from the state after a while; the journal keeps them
  *
- * The last RETENTION_KEPT stay. A job of a group is removed only after its outermost group has
+ * The last RETENTION_KEPT jobs stay. A job of a group is removed only after its outermost group has
  * ended, because other jobs may still read its outputs; a group is removed after its last job.
  */
 
@@ -19,7 +19,7 @@ struct forgotten {
 };
 
 struct retention {
-    uint32_t above;                   /* ended jobs, before some are forgotten; 0: not set yet */
+    uint32_t above;                   /* number of ended jobs at which to remove; 0: not set yet */
     LIST(struct forgotten) forgotten; /* of this batch */
 };
 

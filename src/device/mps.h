@@ -2,15 +2,15 @@
 #ifndef DEVICE_MPS_H
 #define DEVICE_MPS_H
 
-/* mps - NVIDIA's server by which several processes use one GPU at the same time
+/* mps - NVIDIA's MPS server, through which several processes use one GPU at the same time
  *
- * One control daemon a device, in a folder of its own, so that a failure or a restart of one does
- * not touch the others. How much each client gets is in its environment: the percentage of threads
- * and the memory that it may pin, which the server enforces. While it runs the device takes no
- * other processes (compute mode exclusive), and the default again afterwards.
+ * Each device has its own control daemon with its own folder, so that a failure or a restart of one
+ * does not affect the others. The environment of each client states its percentage of threads and
+ * the memory that it may pin; the server enforces both. While the server runs, the device accepts
+ * no other processes (compute mode exclusive); afterwards it has the default mode again.
  *
- * The program is nvidia-cuda-mps-control, or what TARN_MPS_CONTROL names (for tests). Calls wait
- * for it: they are for a worker.
+ * The program is nvidia-cuda-mps-control, or the one that TARN_MPS_CONTROL names (for tests). The
+ * functions wait for it, so they must be called from a worker.
  */
 
 #include "core/probe.h"
@@ -19,16 +19,16 @@ struct mps_device {
     struct probe *probe; /* may be NULL */
     uint32_t device;     /* its place in the probe */
     const char *uuid;
-    const char *folder; /* made if it is not there: pipes and log */
+    const char *folder; /* for pipes and log; made if it does not exist */
 };
 
-/* Whether the program is there at all. */
+/* Whether the program is installed. */
 bool mps_is_there(void);
 
 /* Start the device's server unless it answers. Fails with -ENOENT (no such program) or -EIO. */
 int mps_start(const struct mps_device *mps, struct error *err);
 
-/* Let it end. One that is not there is fine. */
+/* Stop the device's server, if it runs. */
 void mps_stop(const struct mps_device *mps);
 
 #endif

@@ -2,10 +2,10 @@
 #ifndef DEVICE_NUMA_H
 #define DEVICE_NUMA_H
 
-/* numa - which memory node a PCI device is near to, through hwloc
+/* numa - finds the NUMA node of a PCI device, through hwloc
  *
- * Loading takes tens of milliseconds and some megabytes: load it when there is a device, ask, and
- * let it go.
+ * Loading the topology takes tens of milliseconds and some megabytes: load it only if there is a
+ * device, query it, and destroy it.
  */
 
 #include <stdint.h>
@@ -14,11 +14,11 @@
 
 struct numa;
 
-struct numa *numa_create(void); /* NULL when the topology can't be had */
+struct numa *numa_create(void); /* NULL: the topology is not available */
 void numa_destroy(struct numa *numa);
 DEFINE_AUTO(numa)
 
-/* PROBE_UNKNOWN when hwloc does not know the device, or it is near to several. numa may be NULL. */
+/* PROBE_UNKNOWN: hwloc does not know the device, or it is near several nodes. numa may be NULL. */
 int32_t numa_node_of(const struct numa *numa, const char *address);
 
 #endif

@@ -4,9 +4,9 @@
 
 /* recorded - the devices of another machine, as `tarn gpus --record` saved them
  *
- * They are listed with what was known of them: names, memory, how near they are, what they last
- * said. Nothing real is behind them: each says that it is synthetic, and its product begins with
- * RECORDED_PREFIX. Their processes are not replayed.
+ * They are listed with their recorded properties: names, memory, distances and last readings. They
+ * are not real: each is marked as synthetic, and its product begins with RECORDED_PREFIX. Their
+ * processes are not replayed.
  *
  * Owner:   the caller; destroy through the port
  * Limits:  RECORDED_DEVICES_MAX devices
@@ -19,8 +19,8 @@
 
 enum { RECORDED_DEVICES_MAX = 1024, RECORDED_VERSION = 1 };
 
-/* words: "recorded:FILE" or "FILE". Fails as open does, and with -EINVAL: it is no recording, is of
- * another version, or says something that can't be; the file and the place in it are named. */
+/* words: "recorded:FILE" or "FILE". Fails with the codes of open(), and with -EINVAL if the file is
+ * not a recording, has another version or has an invalid value; the message contains the place. */
 int probe_recorded_create(const char *words, struct probe **ret, struct error *err);
 
 #endif

@@ -2,13 +2,15 @@
 #ifndef DEVICE_SEVERAL_H
 #define DEVICE_SEVERAL_H
 
-/* several - probes of different makers' devices behind one port
+/* several - combines the probes of several vendors behind one port
  *
- * Devices come in the order of the probes; what belongs together in one is told apart from what
- * does in another. A probe that can't list its devices fails all of them: that is said, not hidden.
+ * The devices are in the order of the probes; islands and bridges of different probes stay
+ * separate. If one probe cannot list its devices, the listing fails as a whole, so that the failure
+ * is seen.
  *
- * Owner:   it takes the probes over; destroy through the port
- * Limits:  SEVERAL_MAX probes; a waiting for events goes around those that report any
+ * Owner:   takes over the probes; destroy it through the port
+ * Limits:  SEVERAL_MAX probes; waiting for events goes through the probes that report events in
+ * turn
  */
 
 #include "core/probe.h"

@@ -5,7 +5,7 @@
 /* dcgm - readings under the names, labels and units of dcgm-exporter
  *
  * Existing dashboards and rules work without DCGM. Labels hpc_job, user, queue and pool name the
- * job that holds a device alone. Each device is one series, so that sums over devices stay right;
+ * job that holds a device alone. Each device is one series, so that sums over devices stay correct;
  * tarn's own metrics (metrics.h) have the jobs of a shared device.
  */
 

@@ -26,10 +26,10 @@ struct rlimit_order {
     uint64_t soft, hard;
 };
 
-/* What a client may connect to of the job itself. */
+/* The parts of the job that a client may connect to. */
 enum attach { ATTACH_NONE, ATTACH_STDIN, ATTACH_TERMINAL };
 
-/* A device file that it must not open. */
+/* A device file that the job must not open. */
 struct deny_order {
     uint32_t major, minor;
 };
@@ -67,11 +67,11 @@ struct order {
 struct stream {
     int pipe_fd;      /* our end; -1: closed */
     int job_fd;       /* the job's end; -1 after its start */
-    int file_fd;      /* -1: lost, for reason lost_errno */
+    int file_fd;      /* -1: lost, because of lost_errno */
     const char *path; /* NULL: this stream is not used */
     bool rotates;     /* a regular file with a limit */
     int64_t size;
-    int64_t lost_bytes; /* since the file stopped taking them */
+    int64_t lost_bytes; /* bytes that could not be written to the file */
     int lost_errno;
 };
 
@@ -82,33 +82,33 @@ struct guest {
     int fd;        /* -1: none, or it has left */
     pid_t pid;     /* 0: none yet */
     int64_t since; /* it is there */
-    bool is_over;  /* and reaped; wait_status is set */
+    bool is_over;  /* ended and reaped; wait_status is set */
     int wait_status;
 };
 
-/* What a command beside the job has of its own. */
+/* Properties of a command that runs beside the job. */
 struct visit {
-    const char *term; /* "": as the job */
+    const char *term; /* "": the TERM of the job */
     char *argv[DOOR_ARGS_MAX + 1];
     int fds[DOOR_FDS];
 };
 
 enum {
-    STREAM_CHUNK = 32768, /* of output, read at once */
-    ATTACH_LAST = 16384,  /* output of a terminal that the next client sees first */
+    STREAM_CHUNK = 32768, /* bytes of output per read */
+    ATTACH_LAST = 16384,  /* bytes of a terminal's output that the next client sees first */
     ATTACH_INPUT = 4096,
 };
 
 /* The client of the job itself (attach.c). */
 struct attachment {
     int job_fd;           /* the job's end of its standard input; -1 after its start */
-    int input_fd;         /* the other end, that no client took yet; -1: none */
+    int input_fd;         /* the other end, until a client takes it; -1: none */
     int from_fd, to_fd;   /* the pipes of the client of a terminal; -1: none, or closed */
     struct guest *viewer; /* that client; NULL: none */
-    bool has_size;        /* it has told its size */
-    int64_t input_end;    /* when input_fd is closed if no client took it */
-    int64_t stuck_end;    /* when a client that took no output has to leave */
-    int64_t drain_end;    /* when the last client at the end has to leave; 0: not there yet */
+    bool has_size;        /* the client has sent its size */
+    int64_t input_end;    /* when to close input_fd if no client takes it */
+    int64_t stuck_end;    /* when to disconnect a client that reads no output */
+    int64_t drain_end;    /* when to disconnect the last client after the end; 0: not ended */
     size_t in_length, in_done, out_length, out_done, last_length;
     char in[ATTACH_INPUT], out[STREAM_CHUNK], last[ATTACH_LAST];
 };
@@ -117,23 +117,23 @@ struct shim {
     struct order order;
     int status_fd;
     int signal_fd;
-    int exec_fd; /* words of a failed start, or end of file when exec succeeded; -1: settled */
+    int exec_fd; /* message of a failed start, or end of file if exec succeeded; -1: read */
     pid_t pid;   /* the job's first process; 0: none */
     int wait_status;
     struct stream streams[2];
     int door_fd;        /* -1: none */
-    int64_t door_pause; /* until then nobody is let in */
+    int64_t door_pause; /* no client is accepted until then */
     struct guest guests[DOOR_GUESTS_MAX];
     struct attachment attachment;
-    bool main_dead;   /* and reaped; wait_status is set */
-    bool childless;   /* nothing of the job is left */
+    bool main_dead;   /* the first process is reaped; wait_status is set */
+    bool childless;   /* no process of the job is left */
     bool is_stopping; /* a stop was requested */
     bool was_killed;  /* the grace period is over, or was 0 */
     bool has_started; /* exec succeeded */
-    int64_t deadline; /* monotonic milliseconds; when stopping turns into killing */
+    int64_t deadline; /* when to kill a stopping job, in monotonic milliseconds */
     char failure[ORDER_TEXT_SIZE];
     int failure_errno;               /* 0: no failure */
-    char pending[ORDER_RECORD_SIZE]; /* a note that the full pipe did not take yet */
+    char pending[ORDER_RECORD_SIZE]; /* a record that the full pipe has not accepted yet */
     size_t pending_length;
 };
 
@@ -156,9 +156,9 @@ enum status_answer { STATUS_OURS, STATUS_TAKEN, STATUS_FAILED };
 enum status_answer status_take(struct shim *shim);
 void record_forked(struct shim *shim);
 void record_started(struct shim *shim);
-/* The end or the failure: stored on disk first, then sent. */
+/* Record the end or the failure: stored on disk first, then sent. */
 void record_end(struct shim *shim, const char *usage);
-void notify_flush(struct shim *shim); /* send pending notes, as far as the pipe accepts them */
+void notify_flush(struct shim *shim); /* send pending records, as far as the pipe accepts them */
 
 /* user.c: switches to the user whose rights apply to output files. */
 void user_take_groups(const struct order *order);
@@ -183,16 +183,16 @@ void job_read_exec(struct shim *shim);
 pid_t job_visit(struct shim *shim, const struct visit *visit, int answer_fd);
 
 /* attach.c */
-/* A terminal in place of the output's pipe: our end and the job's. Returns 0 or an errno. */
+/* Open a terminal instead of the output's pipe: our end and the job's. Returns 0 or an errno. */
 int terminal_open(const struct order *order, int ret_ends[2]);
 bool input_open(struct shim *shim); /* the pipe of standard input; false, with the failure set */
 void attach_take(struct shim *shim, struct guest *guest, const struct visit *visit);
-void attach_forget(struct shim *shim, const struct guest *guest);  /* it has left */
-void attach_resize(struct shim *shim, const struct winsize *size); /* what its client says */
-/* The terminal's output. While the client has not taken the last, no more is to be read. */
+void attach_forget(struct shim *shim, const struct guest *guest);  /* it has disconnected */
+void attach_resize(struct shim *shim, const struct winsize *size); /* the size of its client */
+/* Output of the terminal. While attach_is_full(), no more may be read. */
 void attach_show(struct shim *shim, const char *bytes, size_t length);
 bool attach_is_full(const struct shim *shim);
-void attach_drain(struct shim *shim); /* at the end: the rest, bounded */
+void attach_drain(struct shim *shim); /* at the end: send the rest, bounded */
 enum { ATTACH_POLLS = 3 };
 void attach_polls(const struct shim *shim, struct pollfd polls[ATTACH_POLLS]);
 int attach_wait_ms(const struct shim *shim); /* -1: no end */

@@ -4,14 +4,14 @@
 
 /* shim_order - the order of the engine to one tarn-shim, and the records in reply
  *
- * An order is a memfd on ORDER_FD: NUL-terminated strings, key and value
- * alternately. Repeated keys keep their sequence; an
- * unknown key makes the shim refuse the order. Records go to the status file
- * and, with the id and a space in front, to the pipe on ORDER_NOTIFY_FD.
+ * An order is a memfd on ORDER_FD with NUL-terminated strings: keys and values alternate. Repeated
+ * keys keep their order. If a key is unknown, the shim refuses the order. Records go to the status
+ * file and, with the id and a space in front, to the pipe on ORDER_NOTIFY_FD.
  *
  * Limits:  ORDER_BYTES_MAX bytes, ORDER_DIRS_MAX control groups, ORDER_RLIMITS_MAX limits,
- *          ORDER_DENY_MAX device files, CPUs below ORDER_CPUS_MAX, memory nodes below
- * ORDER_NODES_MAX Spec:    doc/spec/06-shim.md
+ *          ORDER_DENY_MAX device files, CPUs below ORDER_CPUS_MAX,
+ *          memory nodes below ORDER_NODES_MAX
+ * Spec:    doc/spec/06-shim.md
  */
 
 enum {
@@ -28,7 +28,7 @@ enum {
     ORDER_NOTE_MAX = 2048,         /* bytes of a note */
     ORDER_TEXT_SIZE = 160,         /* the message of a failure, with the NUL */
     ORDER_STATUS_BYTES_MAX = 8192, /* maximum size of a status file */
-    DOOR_BYTES_MAX = 64 * 1024,    /* of a request */
+    DOOR_BYTES_MAX = 64 * 1024,    /* size of a request */
     DOOR_ARGS_MAX = 1024,
     DOOR_FDS = 3, /* standard input, output, error output */
 };
@@ -58,12 +58,12 @@ enum {
 #define ORDER_GID       "gid"
 #define ORDER_GROUPS    "groups"    /* numbers, separated by commas */
 #define ORDER_RLIMIT    "rlimit"    /* NUMBER:SOFT:HARD */
-#define ORDER_CPUS      "cpus"      /* runs on these: 0-3,8-11; where the kernel lets it */
+#define ORDER_CPUS      "cpus"      /* runs on these CPUs: 0-3,8-11; if the kernel permits it */
 #define ORDER_MEMORY    "memory"    /* allocates memory on this node first, if possible */
 #define ORDER_MKDIR     "mkdir"     /* make this control group, remove it at the end */
 #define ORDER_WRITE     "write"     /* PATH=VALUE; a failure fails the job */
 #define ORDER_TRY_WRITE "try_write" /* PATH=VALUE; failures are ignored */
-#define ORDER_INTO      "into"      /* the job is born in this v2 control group */
+#define ORDER_INTO      "into"      /* the job starts in this v2 control group */
 #define ORDER_JOIN      "join"      /* the job moves into this v1 control group */
 #define ORDER_KILL      "kill"      /* this v2 control group has cgroup.kill */
 #define ORDER_OOM       "oom"       /* this file has a line "oom_kill COUNT" */
@@ -80,10 +80,10 @@ enum {
  * the path of the status file with this suffix. A request is one message: NUL-terminated strings,
  * the value of TERM (empty: that of the job) and the arguments, with DOOR_FDS descriptors.
  *
- * With arguments they are run, and the answer is how that ended. Without, the client wants what the
- * order attaches: of a terminal the shim copies between it and the first two descriptors, and each
- * message of the size of a struct winsize is the size of the client's; of standard input the answer
- * comes with the writing end of its pipe, once. */
+ * With arguments, the shim runs them as a command, and answers with its result. Without arguments,
+ * the client attaches to the job. If the job has a terminal, the shim copies between it and the
+ * first two descriptors; each message with the size of a struct winsize sets the terminal size. If
+ * the job reads standard input, the answer comes with the writing end of its pipe, once. */
 #define DOOR_SUFFIX ".door"
 
 struct door_answer {
@@ -92,7 +92,7 @@ struct door_answer {
     char text[ORDER_TEXT_SIZE];
 };
 
-/* The end mark of a complete record; a line without it is torn. */
+/* The end mark of a complete record; a line without it is incomplete. */
 #define ORDER_RECORD_END " .\n"
 
 #endif

@@ -2,10 +2,10 @@
 #ifndef STORE_COMPRESS_H
 #define STORE_COMPRESS_H
 
-/* compress - compresses bytes when that saves space
+/* compress - compresses bytes if that saves space
  *
- * Short bytes, and bytes that do not shrink, stay as they are. The packed bytes belong to the
- * packer and are valid until its next call.
+ * Short content, and content that would not shrink, is not compressed. The packed bytes belong to
+ * the packer and are valid until its next call.
  */
 
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 enum { PACK_BYTES_MIN = 512 };
 
-/* As stored: never renumber. */
+/* Stored on disk: never renumber. */
 enum pack_codec { PACK_PLAIN = 0, PACK_ZSTD = 1 };
 
 struct packer {
@@ -32,8 +32,8 @@ struct packed {
 
 struct packed pack(struct packer *packer, const void *bytes, size_t length);
 
-/* Append what was packed. Fails with -EBADMSG, and appends nothing, when it is not what pack()
- * made of plain_length bytes; the caller bounds plain_length first. */
+/* Append the original bytes. Fails with -EBADMSG, and appends nothing, if the input is not the
+ * result of pack() for plain_length bytes. The caller must limit plain_length first. */
 int unpack(struct packer *packer, const struct packed *packed, struct text *ret);
 
 void packer_release(struct packer *packer);

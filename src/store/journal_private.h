@@ -13,11 +13,11 @@
 #include "store/journal.h"
 
 enum {
-    JOURNAL_APPLICATION_ID = 0x7461726e, /* "tarn": file(1) and we know our files by it */
+    JOURNAL_APPLICATION_ID = 0x7461726e, /* "tarn": identifies the file, also for file(1) */
     SNAPSHOTS_KEPT = 2,
-    SNAPSHOT_PART_BYTES = 256 << 10, /* bounds the extra memory for saving and loading */
-    WAL_PAGES_MAX = 2000, /* then a commit moves them, if journal_idle() was not called */
-    WAL_PAGES_IDLE = 64,  /* fewer are not worth a sync */
+    SNAPSHOT_PART_BYTES = 256 << 10, /* limits the extra memory for saving and loading */
+    WAL_PAGES_MAX = 2000, /* a commit copies the log then, if journal_idle() was not called */
+    WAL_PAGES_IDLE = 64,  /* fewer pages are not worth a sync */
 };
 
 enum statement {
@@ -40,7 +40,7 @@ struct span {
 struct batch_blob {
     struct span span;
     XXH128_hash_t hash;
-    size_t next; /* of the same hash.low64, as 1 + index; 0 ends */
+    size_t next; /* next blob with the same hash.low64, as 1 + index; 0: none */
 };
 
 struct batch_meta {
@@ -62,8 +62,8 @@ struct journal {
     char *path;                                /* of the database */
     int lock_fd;                               /* -1 for readers */
     bool is_writer;
-    uint64_t last;      /* durable record */
-    uint64_t last_blob; /* durable id */
+    uint64_t last;      /* last durable record */
+    uint64_t last_blob; /* last durable blob id */
     int wal_pages;
     struct batch batch;
     struct packer packer;
@@ -79,7 +79,7 @@ int journal_row_unpack(struct journal *journal, sqlite3_stmt *row, int64_t size_
 /* Write the batch's blobs, inside a transaction. */
 int journal_blobs_write(struct journal *journal, struct error *err);
 
-/* Begin, and after it either all or nothing. */
+/* Begin and end a transaction; with a negative code, journal_end() rolls it back. */
 int journal_begin(struct journal *journal, struct error *err);
 int journal_end(struct journal *journal, int code, struct error *err);
 

@@ -17,13 +17,13 @@ int sql_error(sqlite3 *db, const char *path, struct error *err);
 /* One or more statements without a result. */
 int sql_exec(sqlite3 *db, const char *path, const char *statements, struct error *err);
 
-/* The first column of the first row as a number; 0 when there is no row, or NULL in it. */
+/* The first column of the first row as a number; 0 if there is no row, or it is NULL. */
 int sql_number(sqlite3 *db, const char *path, const char *query, int64_t *ret, struct error *err);
 
-/* Bytes that outlive the step; none are an empty blob, not NULL. */
+/* The bytes must outlive the step; no bytes give an empty blob, not NULL. */
 void sql_bind_bytes(sqlite3_stmt *statement, int index, const void *bytes, size_t length);
 
-/* Run a prepared statement that gives no row, and make it ready for the next time. */
+/* Run a prepared statement that returns no rows, and reset it for the next use. */
 int sql_run(sqlite3_stmt *statement, const char *path, struct error *err);
 
 #endif

@@ -2,12 +2,12 @@
 #ifndef CONTROL_APPLY_H
 #define CONTROL_APPLY_H
 
-/* apply - a configuration is put into force with a line in the log, or a change is undone
+/* apply - applies a configuration, with an entry in its log, or undoes a change
  *
- * Consent covers the difference that was shown: with has_seen, refuse when the configuration has
- * changed since. A dry run only works out the difference. On a cluster that is complete (this
- * machine, with real devices, and no types of machines that can be added), refuse what cannot work
- * on it, unless the present configuration has the same fault, or a change is undone.
+ * Consent covers the difference that was shown: with has_seen, refuse if the configuration has
+ * changed since. A dry run only computes the difference. If the cluster is complete (this node,
+ * with real devices, and no node types that can be added), refuse a configuration that cannot work
+ * on it, unless the present configuration has the same fault or a change is undone.
  *
  * Order of calls:  run inside a change, release
  */
@@ -22,20 +22,20 @@ struct config_change;
 
 struct apply {
     const struct identity *who;
-    struct config *config; /* NULL: the one before the change to be undone */
-    uint64_t undo;         /* its number; 0 with is_undo: the last one's */
+    struct config *config; /* NULL: the configuration before the change to undo */
+    uint64_t undo;         /* number of that change; 0 with is_undo: the last change */
     uint64_t seen;         /* the last change that its author has seen */
     bool is_undo, is_dry_run, has_seen;
     /* The result: */
-    uint64_t number;     /* of the change; 0: nothing was different */
-    struct text changes; /* a line each */
-    struct text doubts;  /* what cannot work on the cluster as it is, a line each */
+    uint64_t number;     /* of the change; 0: there was no difference */
+    struct text changes; /* one per line */
+    struct text doubts;  /* parts that cannot work on the present cluster, one per line */
 };
 
 int apply_run(const struct control *control, struct apply *apply, struct error *err);
 void apply_release(struct apply *apply);
 
-/* A change by its number; a document that was kept with one. */
+/* Find a change by its number, and a document that is stored with it. */
 int apply_find(const struct control *control, uint64_t number, const struct config_change **ret,
                struct error *err);
 int apply_document(const struct control *control, uint64_t blob, json_t **ret, struct error *err);

@@ -12,7 +12,7 @@
  *
  * Order of calls:  load, (save | silence | unsilence)*, release
  * On failure:      nothing has changed
- * Limits:          ALERT_SILENCES_MAX that have not expired
+ * Limits:          ALERT_SILENCES_MAX silences that have not expired
  */
 
 #include "store/alert_store.h"
@@ -28,13 +28,14 @@ struct alert_memory {
 void alert_memory_load(struct alert_memory *memory, const char *state_dir, struct alerts *alerts,
                        usec_t now);
 void alert_memory_save(struct alert_memory *memory, const struct alerts *alerts);
-/* Messages about jobs were sent until then. */
+/* Record that all messages about jobs up to this time were sent. */
 void alert_memory_save_notes(struct alert_memory *memory, usec_t until);
-/* In place of a silence of the same name and subject. Fails with -EDQUOT, or as the disk does. */
+/* Add a silence, or replace the one with the same name and subject. Fails with -EDQUOT, or with an
+ * error of the disk. */
 int alert_memory_silence(struct alert_memory *memory, const struct alert_silence *silence,
                          usec_t wall, struct error *err);
-/* Of this name and subject; "*" is a name like others here, NULL is any. Fails with -ENOENT when
- * there is none. */
+/* End the silences with this name and subject; here "*" is a name like any other, and NULL means
+ * any. Fails with -ENOENT if there is none. */
 int alert_memory_unsilence(struct alert_memory *memory, const char *name, const char *subject,
                            usec_t wall, unsigned *ret_count, struct error *err);
 void alert_memory_release(struct alert_memory *memory);

@@ -28,7 +28,7 @@
 enum {
     ALERT_QUEUE_MAX = 64,
     ALERT_TRIES = 3,
-    ALERT_DEADLINE_S = 10, /* of a try */
+    ALERT_DEADLINE_S = 10, /* time limit of each try */
 };
 
 struct alert_sender;
@@ -37,22 +37,23 @@ struct alert_sender *alert_sender_create(void);
 /* Aborts deliveries in progress, which takes about a second at most. NULL is fine. */
 void alert_sender_destroy(struct alert_sender *sender);
 
-/* By all ways that the rules name. False: none of them takes it now, try again later. */
+/* Send over all channels that the rules name. False: none of them accepts it now; try again later.
+ */
 bool alert_sender_send(struct alert_sender *sender, const struct watch_rules *rules,
                        const char *sentence, const char *json);
 
-/* The same to the owner of a job, by the ways that the rules have for owners. at: when it happened;
- * USEC_NEVER: it is not asked for by alert_sender_oldest(). */
+/* The same to the owner of a job, over the channels for owners. at: the time of the event;
+ * USEC_NEVER: alert_sender_oldest() does not count the message. */
 bool alert_sender_send_owner(struct alert_sender *sender, const struct watch_rules *rules,
                              const char *owner, const char *sentence, const char *json, usec_t at);
 
-/* By mail alone, to these addresses. */
+/* Send only mail, to these addresses. */
 bool alert_sender_send_mail(struct alert_sender *sender, const struct watch_rules *rules,
                             const char *addresses, const char *sentence, const char *json,
                             usec_t at);
 
-/* The time of the oldest message that was taken and is neither delivered nor given up; USEC_NEVER:
- * there is none. */
+/* The time of the oldest accepted message that is neither delivered nor given up; USEC_NEVER:
+ * none. */
 usec_t alert_sender_oldest(struct alert_sender *sender);
 /* Called by a thread of the sender when a message with a time was delivered or given up. */
 void alert_sender_on_done(struct alert_sender *sender, void (*fn)(void *user), void *user);

@@ -4,12 +4,13 @@
 
 /* alerter - collects problems once a second, and sends the alerts that core/health/alert.h decides
  *
- * Device faults from severity warning on, budgets near or over their end, and a journal that can't
- * be written go to the recipients in the configuration; a problem of a job goes to its owner.
- * Messages about starts and ends of jobs (job_notes.h) go the same ways. The
- * configuration is read each time: a new recipient gets an open alert at its next repeat.
+ * Device faults with severity warning or higher, budgets that are nearly or completely spent, and a
+ * journal that cannot be written are reported to the recipients in the configuration; a problem of
+ * a job is reported to its owner. Messages about starts and ends of jobs (job_notes.h) use the same
+ * channels. The configuration is read each time: a new recipient gets an open alert at its next
+ * repetition.
  *
- * Order of calls:  create, watch, destroy before the hub and the watcher go
+ * Order of calls:  create, watch, destroy before the hub and the watcher
  */
 
 #include <uv.h>
@@ -20,16 +21,16 @@
 
 struct alerter;
 
-/* Messages about jobs are sent from here on. */
+/* From here on, messages about jobs are sent. */
 struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const char *state_dir);
-/* Alerts begin; watch may be NULL. */
+/* Begin to send alerts; watch may be NULL. */
 void alerter_watch(struct alerter *alerter, const struct watch *watch);
 void alerter_destroy(struct alerter *alerter); /* NULL is fine */
 
-/* These jobs changed, durably: messages that they ask for. */
+/* These jobs have changed durably: send the messages that they request. */
 void alerter_changed(struct alerter *alerter, const uint64_t *jobs, size_t count);
 
-/* What is wrong now, and what is silenced; good until the next turn of the loop. */
+/* The current problems and silences; valid until the next turn of the loop. */
 const struct alerts *alerter_look(const void *alerter, const struct alert_silence **ret_silences,
                                   size_t *ret_count);
 /* As in alert_memory.h. */

@@ -4,14 +4,14 @@
 
 /* job_notes - messages about starts and ends of jobs that ask for them (`mail`, `notify`)
  *
- * They are made when the change is durable, and delivered as alerts are: to the job's address, or
- * to its owner. Of an array or a pipeline there is one for all its jobs. A restart of the daemon
- * makes those again that were not delivered: job_notes_told_until() says from when on.
+ * A message is made when the change is durable, and delivered like an alert: to the job's address,
+ * or to its owner. An array or a pipeline gets one message for all its jobs. After a restart, the
+ * daemon makes the undelivered messages again, from the time of job_notes_told_until() on.
  *
  * Order of calls:  init, (changed | send | told_until)*, release
- * Limits:          NOTES_MAX wait to be sent; NOTES_CHANGES_MAX changes wait to become messages,
- *                  later ones are dropped, with a line in the log. NOTES_READS_MAX launches are
- *                  read from the journal at a time
+ * Limits:          NOTES_MAX waiting messages; NOTES_CHANGES_MAX changes that wait to become
+ *                  messages, later ones are dropped, with a line in the log. NOTES_READS_MAX
+ *                  launches are read from the journal at a time
  */
 
 #include <stddef.h>
@@ -41,21 +41,21 @@ struct note_change {
 
 struct job_notes {
     struct hub *hub;
-    usec_t seen;       /* what happened later is news */
-    struct map silent; /* launches that want no message */
-    struct map told;   /* groups of which one of the changes became a message, by event */
+    usec_t seen;       /* only later changes are reported */
+    struct map silent; /* launches without messages */
+    struct map told;   /* groups for which a change became a message, by event */
     LIST(struct note_change) changes;
     LIST(struct job_note) waiting;
-    bool is_dropping; /* said in the log */
+    bool is_dropping; /* the log has a line about it */
 };
 
-/* seen: what happened later is news; of the jobs that there are, too. */
+/* seen: only later changes are reported, also those of existing jobs. */
 void job_notes_init(struct job_notes *notes, struct hub *hub, usec_t seen);
 void job_notes_release(struct job_notes *notes);
 void job_notes_changed(struct job_notes *notes, const uint64_t *jobs, size_t count);
-/* As many as are taken. */
+/* Send as many messages as the sender accepts. */
 void job_notes_send(struct job_notes *notes, struct alert_sender *sender);
-/* All messages about what happened until then were delivered, or given up. */
+/* The time up to which all messages were delivered or given up. */
 usec_t job_notes_told_until(const struct job_notes *notes, struct alert_sender *sender);
 
 #endif

@@ -2,14 +2,14 @@
 #ifndef DAEMON_STUDY_ESTIMATE_BOOK_H
 #define DAEMON_STUDY_ESTIMATE_BOOK_H
 
-/* estimate_book - keeps every estimate that was shown, and learns from what came of it
+/* estimate_book - records every estimate that was shown, and learns from the results
  *
- * An estimate of a job is noted when it is shown for the first time, and again when the expected
- * wait has halved. When the job starts, the ranges of forecasts are stretched accordingly
- * (forecast/stretch.h). Rows are written once a second (store/estimate_store.h); what was
- * learned is learned again from them at the next start.
+ * An estimate of a job is recorded when it is shown for the first time, and again when the expected
+ * wait has halved. When the job starts, the ranges of forecasts are adjusted
+ * (forecast/stretch.h). Rows are written once a second (store/estimate_store.h), and the next
+ * daemon learns from them again.
  *
- * Without a file (it is damaged, the disk is full) it learns all the same.
+ * If the file cannot be used (damaged, disk full), it still learns in memory.
  *
  * Order of calls:  create, (range | shown | changed | report)*, destroy
  */
@@ -26,19 +26,19 @@ struct hub;
 struct estimate_book *estimate_book_create(uv_loop_t *loop, struct hub *hub, const char *path);
 void estimate_book_destroy(struct estimate_book *book); /* NULL is fine; before the loop ends */
 
-/* Stretch a range for this job. */
+/* Adjust a range for this job. */
 void estimate_book_range(const struct estimate_book *book, const struct job *job,
                          struct start_estimate *estimate);
-/* guaranteed: a time, or USEC_NEVER. is_forecast: it was stretched; else it is of the list
- * schedule. */
+/* Record a shown estimate. guaranteed: a time, or USEC_NEVER. is_forecast: it comes from a forecast
+ * and was adjusted; else it comes from the list schedule. */
 void estimate_book_shown(struct estimate_book *book, const struct job *job,
                          const struct start_estimate *estimate, usec_t guaranteed,
                          bool is_forecast);
-/* These jobs changed. */
+/* These jobs have changed. */
 void estimate_book_changed(struct estimate_book *book, const uint64_t *jobs, size_t count);
 
-/* {total, queues, kinds, horizons, history}: of the estimates that were shown in the last time;
- * new. */
+/* {total, queues, kinds, horizons, history} about the estimates shown in the period `last` before
+ * now; new. */
 int estimate_book_report(struct estimate_book *book, usec_t last, json_t **ret, struct error *err);
 
 #endif

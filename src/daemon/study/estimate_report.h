@@ -2,10 +2,10 @@
 #ifndef DAEMON_STUDY_ESTIMATE_REPORT_H
 #define DAEMON_STUDY_ESTIMATE_REPORT_H
 
-/* estimate_report - how true the estimates were: in all, by queue, kind of wait and horizon
+/* estimate_report - accuracy of the estimates: in total, by queue, kind of wait and horizon
  *
- * coverage: the part of waits within the range of 80 %. Estimates without a range (a time that is
- * known) are counted apart, as exact. The error is the distance of the wait from the median.
+ * coverage: the part of waits within the 80 % range. Estimates without a range (the time is known)
+ * are counted separately, as exact. The error is the distance of the wait from the median.
  *
  * Spec: doc/spec/05-api.md, "Estimates"
  */
@@ -18,10 +18,10 @@
 /* Estimates of one group. */
 struct estimate_tally {
     char *by, *name;
-    uint32_t ranged, covered, below, above; /* that had a range, and a start */
+    uint32_t ranged, covered, below, above; /* with a range and a start */
     uint32_t exact, exact_right;
-    uint32_t unknown;            /* no time was said, and it started */
-    uint32_t guaranteed, broken; /* that started later than guaranteed */
+    uint32_t unknown;            /* without a time, but with a start */
+    uint32_t guaranteed, broken; /* broken: started later than guaranteed */
     uint32_t open, dropped;
     LIST(usec_t) errors;
 };

@@ -2,15 +2,16 @@
 #ifndef DAEMON_STUDY_STUDY_H
 #define DAEMON_STUDY_STUDY_H
 
-/* study - what-ifs, rehearsals and reports, each in a process of its own beside the daemon
+/* study - runs what-ifs, rehearsals and reports, each in its own process
  *
- * A what-if runs in a copy of the daemon, on its present state (io/copy.h); a rehearsal and a
- * report run this program again, which reads the journal. A study is killed when it takes too long,
- * when its client has left, and when the daemon ends for any reason.
+ * A what-if runs in a copy of the daemon, on its present state (io/copy.h). A rehearsal or a report
+ * runs this program again, which reads the journal. A study is killed if it takes too long, if its
+ * client disconnects, and if the daemon ends for any reason.
  *
  * Order of calls:  create, start*, destroy. done is called from the loop, and by destroy
- * Limits:          STUDIES_MAX at a time, one of a user who is no administrator. Questions with an
- *                  answer of their own (api_study.answer) are short: up to STUDIES_WAITING_MAX wait
+ * Limits:          STUDIES_MAX at a time, and one for each user who is not an administrator.
+ *                  Questions with their own answer (api_study.answer) are short: up to
+ *                  STUDIES_WAITING_MAX of them wait
  */
 
 #include <uv.h>
@@ -28,19 +29,19 @@ struct studies_options {
     struct hub *hub;
     struct forecaster *forecaster;
     const char *state_dir;
-    usec_t limit; /* how long one may take */
-    usec_t grace; /* of jobs that say nothing */
+    usec_t limit; /* time limit of a study */
+    usec_t grace; /* default grace period of jobs */
     uid_t owner;  /* the user of the daemon */
 };
 
 struct studies *studies_create(const struct studies_options *options);
 void studies_destroy(struct studies *studies); /* NULL is fine; before the loop ends */
 
-/* Of a struct studies (api/ports.h). REFUSED_TOO_MANY when there are too many. */
+/* studies: a struct studies; fills a port (api/ports.h). Fails with REFUSED_TOO_MANY. */
 int studies_start(void *studies, struct api_study *study, struct error *err);
 
-/* For the program that a study is: question on standard input, answer on standard output. Returns
- * the exit status. */
+/* The main function of a study process: reads the question from standard input, writes the answer
+ * to standard output. Returns the exit status. */
 typedef int study_answer_fn(const json_t *question, json_t **ret, struct error *err);
 int study_answer(study_answer_fn *answer);
 

@@ -2,10 +2,10 @@
 #ifndef DAEMON_STUDY_STUDY_REPORT_H
 #define DAEMON_STUDY_STUDY_REPORT_H
 
-/* study_report - who used what, and how well, in the last days: a program that reads the journal
+/* study_report - reports usage and efficiency of the last days: a program that reads the journal
  *
- * The daemon starts it (daemon/study/study.h) with a question on standard input, and gets the
- * answer from its standard output, as of a rehearsal. Shapes: doc/spec/05-api.md, "Report".
+ * The daemon starts it (daemon/study/study.h) with a question on standard input, and reads the
+ * answer from its standard output, as for a rehearsal. Format: doc/spec/05-api.md, "Report".
  */
 
 #include <jansson.h>
@@ -18,8 +18,8 @@ enum report_by { REPORT_BY_USER, REPORT_BY_QUEUE, REPORT_BY_JOB, REPORT_BY_MODEL
 
 struct report_ask {
     enum report_by by;
-    size_t shown;      /* rows at most */
-    usec_t wall_ahead; /* of journal time */
+    size_t shown;      /* maximum number of rows */
+    usec_t wall_ahead; /* wall time minus journal time */
     const char
         *hides_from; /* user who does not see the names of unlisted jobs of others; NULL: all */
 };

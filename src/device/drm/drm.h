@@ -2,10 +2,10 @@
 #ifndef DEVICE_DRM_DRM_H
 #define DEVICE_DRM_DRM_H
 
-/* drm - what the probes for AMD and Intel share: devices on the PCI bus whose driver is one of the
- * kernel's for graphics, their sensors, and how they are linked to the machine
+/* drm - functions that the probes for AMD and Intel share: finding devices with a graphics driver
+ * of the kernel on the PCI bus, reading their sensors and their PCIe links
  *
- * All files are below a root, "" for this machine; a recorded tree is a machine for tests.
+ * All files are below a root directory: "" for this machine, or a recorded tree for tests.
  */
 
 #include "core/probe.h"
@@ -22,24 +22,24 @@ struct drm_device {
     int32_t card, render; /* N of cardN, renderDN; PROBE_UNKNOWN */
 };
 
-/* Those with one of these drivers (NULL at the end), by address; malloc'd. */
+/* The devices with one of these drivers (NULL-terminated), by address; malloc'd. */
 struct drm_device *drm_find(const char *root, const char *const *drivers, uint32_t *ret_count);
 
-/* Whether it is on the bus still. */
+/* Whether the device is still on the bus. */
 bool drm_is_there(const struct drm_device *device);
 
-/* A probe's device with what is the same for all: address, NUMA node, minor, nothing known. */
+/* Fill the common properties (address, NUMA node, minor); all others are set to not known. */
 void drm_describe(const char *root, const struct drm_device *device, const char *vendor,
                   struct probe_device *ret);
 
-/* "temp" and "junction": the number of the sensor of this label, 0: none. */
+/* The number of the sensor with this label, as for "temp" and "junction"; 0: none. */
 unsigned drm_sensor(const struct drm_device *device, const char *kind, const char *label);
-/* temp2_crit: "temp", 2, "crit". */
+/* Read a value of a sensor: temp2_crit is "temp", 2, "crit". */
 bool drm_sensor_read(const struct drm_device *device, const char *kind, unsigned number,
                      const char *what, int64_t *ret);
 
-/* A sensor's value as a reading, in so many of the reading's units: value * up / down. Absent when
- * it is not there or negative. */
+/* A sensor's value as a reading, in the unit of the reading: value * up / down. The reading is
+ * absent if the file is missing or the value is negative. */
 struct drm_reading {
     enum reading_id id;
     const char *file;
@@ -49,7 +49,7 @@ void drm_read_files(const char *folder, const struct drm_reading *files, size_t 
                     struct reading *ret);
 /* CLOCK_BOOTTIME */
 usec_t drm_clock(void);
-/* Generation and width of its PCIe link, and transfers that were done again. */
+/* Generation and width of its PCIe link, and repeated transfers. */
 void drm_read_pcie(const struct drm_device *device, struct reading *ret);
 
 #endif

@@ -2,10 +2,10 @@
 #ifndef DEVICE_DRM_DRM_FDINFO_H
 #define DEVICE_DRM_DRM_FDINFO_H
 
-/* drm_fdinfo - what the kernel says of one open file of a graphics driver
+/* drm_fdinfo - parses the kernel's information about one open file of a graphics driver
  *
- * The keys are those of the kernel's Documentation/gpu/drm-usage-stats.rst. Memory is that of the
- * device; engines are those for computing and drawing, without copies and video.
+ * The keys are defined in the kernel's Documentation/gpu/drm-usage-stats.rst. Only device memory
+ * counts, and only the engines for computing and drawing, not those for copies and video.
  */
 
 #include <stdbool.h>
@@ -24,17 +24,17 @@ struct drm_engine {
 
 struct drm_client {
     uint32_t pid;
-    uint64_t id; /* of the client: files that are shared have the same */
+    uint64_t id; /* of the client; shared files have the same id */
     char address[PROBE_ADDRESS_SIZE];
     int64_t memory_bytes; /* PROBE_UNKNOWN */
     struct drm_engine engines[DRM_ENGINES];
-    bool is_card; /* opened as card, which displays do */
+    bool is_card; /* opened as card, as displays do */
 };
 
-/* False: it is not of a graphics driver, or does not say which device and client. */
+/* False: not a file of a graphics driver, or the device or client is missing. */
 bool drm_fdinfo_parse(char *text, struct drm_client *ret);
 
-/* Millionths of the time; PROBE_UNKNOWN when its driver counts neither. */
+/* Use in millionths of the time; PROBE_UNKNOWN: the driver counts neither engine. */
 int64_t drm_fdinfo_use(const struct drm_client *before, const struct drm_client *now,
                        usec_t between);
 

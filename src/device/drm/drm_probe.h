@@ -2,23 +2,23 @@
 #ifndef DEVICE_DRM_DRM_PROBE_H
 #define DEVICE_DRM_DRM_PROBE_H
 
-/* drm_probe - the probe of one maker's devices (AMD, Intel), through files of the kernel's drivers
+/* drm_probe - the probe of one vendor's devices (AMD, Intel), through files of the kernel's drivers
  *
- * A maker says which drivers are its own, describes a device and reads its sensors. Everything else
- * is the same: finding devices, their processes, how they are linked.
+ * For each vendor, struct drm_maker lists the drivers, describes a device and reads its sensors.
+ * The rest is common: finding the devices, their processes and their links.
  */
 
 #include "device/drm/drm.h"
 #include "device/drm/drm_clients.h"
 
-/* A counter as it was, for differences; at 0: it was not there. */
+/* An earlier value of a counter, for differences; at 0: there was none. */
 struct drm_counter {
     usec_t at;
     int64_t value;
-    unsigned count; /* of what was added up */
+    unsigned count; /* number of counters in the sum */
 };
 
-/* One device; only the thread that asks about it touches what changes. */
+/* One device; only the thread that reads it modifies it. */
 struct drm_gpu {
     struct drm_device at;
     struct drm_seen seen;
@@ -34,7 +34,7 @@ struct drm_gpu {
 
 struct drm_probe {
     struct probe probe;
-    struct probe_ops ops; /* with the maker's name */
+    struct probe_ops ops; /* with the vendor's name */
     const struct drm_maker *maker;
     char *root;
     usec_t (*now)(void);
@@ -45,14 +45,14 @@ struct drm_probe {
 
 struct drm_maker {
     const char *name;           /* of the probe, and the vendor of its devices */
-    const char *const *drivers; /* NULL at the end */
-    /* False: not a device to compute on. ret has what is the same for all (drm_describe). */
+    const char *const *drivers; /* NULL-terminated */
+    /* False: not a compute device. drm_describe() has filled the common properties of ret. */
     bool (*describe)(const struct drm_probe *probe, struct drm_gpu *gpu, struct probe_device *ret);
-    void (*found)(struct drm_probe *probe, struct probe_device *devices); /* all; NULL */
-    /* Whether a link of its own joins two; NULL: it has none. */
+    void (*found)(struct drm_probe *probe, struct probe_device *devices); /* all found; or NULL */
+    /* Whether a link of the vendor connects two devices; NULL: it has no such links. */
     bool (*linked)(const void *drm_probe, uint32_t a, uint32_t b);
     void (*sample)(const struct drm_probe *probe, struct drm_gpu *gpu, struct reading *ret);
-    /* Add processes that have no file of the device open; NULL. */
+    /* Add processes that have no file of the device open; or NULL. */
     void (*add_processes)(const struct drm_probe *probe, const struct drm_gpu *gpu,
                           struct probe_process **processes, uint32_t *count);
 };
@@ -61,7 +61,7 @@ struct drm_maker {
 struct probe *drm_probe_create(const struct drm_maker *maker, const char *root,
                                usec_t (*now)(void));
 
-/* The temperature of a sensor, unless the reading has it. */
+/* Set the temperature of a sensor, unless the reading already has it. */
 void drm_set_temperature(const struct drm_device *device, unsigned sensor, const char *what,
                          enum reading_id id, struct reading *ret);
 

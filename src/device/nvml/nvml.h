@@ -4,15 +4,16 @@
 
 /* nvml - the NVIDIA GPUs of this machine, through the driver's library
  *
- * The library is looked for as: the path that is given; else what the environment variable
- * TARN_NVML_LIBRARY names (for tests); else libnvidia-ml.so.1, libnvidia-ml.so. Machines without
- * one are common, so that is an answer and not a failure.
+ * The library is the given path; else the file that the environment variable TARN_NVML_LIBRARY
+ * names (for tests); else libnvidia-ml.so.1 or libnvidia-ml.so. Machines without a library are
+ * common, so that is an answer and not a failure.
  *
- * A device that fails is listed as sick, with what was known of it before; the others go on. One
- * that failed from the start may have no UUID: it can be shown, not given out.
+ * A device that fails is listed as faulty (`sick`), with its last known properties; the others are
+ * not affected. A device that failed from the start may have no UUID: it is listed, but cannot be
+ * allocated.
  *
- * A call into the driver may block for seconds when a GPU is sick: nothing here is for the event
- * loop of a daemon that serves, only for its start and for a worker.
+ * A call into the driver may block for seconds if a GPU is faulty. Call these functions only at the
+ * start of the daemon or from a worker, not from the event loop.
  */
 
 #include "core/probe.h"
@@ -20,14 +21,14 @@
 enum nvml_answer {
     NVML_READY,
     NVML_NO_LIBRARY, /* no NVIDIA driver is installed */
-    NVML_NO_DRIVER,  /* the library is there, the driver does not work; may get better */
-    NVML_NO_USE,     /* the library is none, or lacks what we need */
+    NVML_NO_DRIVER,  /* the library exists, but the driver does not work; may be temporary */
+    NVML_NO_USE,     /* the file is not a library, or lacks a required function */
 };
 
-/* The probe is written for NVML_READY only; the words of all other answers are in why. */
+/* *ret is written for NVML_READY only; for all other answers, why has the reason. */
 enum nvml_answer probe_nvml_create(const char *library, struct probe **ret, struct error *why);
 
-/* The driver's version, "" when it can't be had. */
+/* The driver's version; "": not known. */
 const char *probe_nvml_driver(const struct probe *probe);
 
 #endif

@@ -14,8 +14,8 @@
 #include "engine/local/shim_launch.h"
 
 struct owner_ask {
-    const char *root; /* "", or that of a test */
-    const char *key;  /* of members.h */
+    const char *root; /* "", or the root directory of a test */
+    const char *key;  /* struct members.key */
     uint32_t pid;
     bool has_groups; /* each member has a control group */
 };
