@@ -84,19 +84,6 @@ static struct forward_job *find(struct forward *forward, uint64_t id)
     return map_get(&forward->places, id, &place) ? &forward->jobs.items[place] : NULL;
 }
 
-/* What a lease costs in an hour. */
-static int64_t rate_of(const struct state *state, const struct lease *lease)
-{
-    struct amounts amounts;
-    double rate = 0;
-
-    amounts_of_lease(state, lease, &amounts);
-    for (size_t i = 0; i < state->resources.count; i++)
-        rate += (double)amounts.of[i] * (double)state->resources.items[i].price_micro /
-                (i == RESOURCE_MEMORY ? 1024 : 1000);
-    return (int64_t)rate;
-}
-
 static double cost_of(const struct forward_job *kept, usec_t time)
 {
     return (double)kept->rate * (double)time / (double)USEC_PER_HOUR;
@@ -121,7 +108,7 @@ static void price(const struct forward *forward, const struct job *job, struct f
 {
     if (kept->work == USEC_NEVER)
         return;
-    kept->rate = rate_of(forward->state, job->run->lease);
+    kept->rate = state_rate(forward->state, job->run->lease);
     kept->cost += cost_of(kept, kept->end - forward->now);
 }
 

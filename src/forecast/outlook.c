@@ -28,6 +28,7 @@ void outlook_take(const struct forward *forward, struct outlook_side *ret)
         list_add(&ret->queues, mem_string(forward->state->queues.items[i].name));
     ret->drained = forward->drained;
     ret->horizon = forward->horizon;
+    ret->has_prices = forward->state->node_price_least > 0;
     for (size_t i = 0; i < forward->state->resources.count; i++)
         ret->has_prices |= forward->state->resources.items[i].price_micro > 0;
     ret->events = forward->events;

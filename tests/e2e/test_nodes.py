@@ -325,6 +325,25 @@ def test_properties_of_nodes_take_effect_at_once(daemon):
     daemon.verify()
 
 
+def test_the_price_of_a_node_is_charged(daemon):
+    api = daemon.api
+    api.put("/v1/config", {"prices": {"gpus": 3.6}, "nodes": {"n1": {"price": 36}, "n2": {"price": 7.2}}})
+    job = submit(daemon, "echo $NODE; sleep 1", gpus="1")
+    done = api.wait_end(job)
+    # 0.001 a second on the third node, 0.002 on the second, 0.01 on the first: the cheapest is chosen.
+    assert api.output(job) == "n3\n" and 0.0009 <= done["cost"] <= 0.001 * (done["run_seconds"] + 2), done["cost"]
+    dear = submit(daemon, "sleep 1000", gpus="1", where="node=n1")
+    api.wait_state(dear, "running")
+    before = api.job(dear)["cost"]
+    wait_until("it costs something", lambda: api.job(dear)["cost"] >= before + 0.01)
+    api.put("/v1/config", {"prices": {"gpus": 3.6}})
+    ends = api.job(dear)["cost"]
+    daemon.kill()
+    daemon.start()
+    assert api.job(dear)["cost"] >= ends
+    assert "all the same" in daemon.verify()
+
+
 def test_apply_doubts_nodes_that_are_not_there(daemon, tmp_path):
     path = tmp_path / "c.yaml"
     path.write_text("nodes: {n9: {spot: true}, n1: {type: huge}}\n")

@@ -464,7 +464,7 @@ static void a_bad_configuration_is_refused_with_line_and_words(void **state)
           "t.yaml:2: node n: gpu_labels: 'x': expected numbers of GPUs, and names or names with "
           "values, like {0: [big], 3: [zone=b, slow]}" },
         { "nodes:\n  n: {price: -1}\n",
-          "t.yaml:2: node n: price: expected a price per hour, 0 to 1000000" },
+          "t.yaml:2: node n: price: expected a price per hour, 0 to 1000" },
         { "nodes:\n  n: {spt: true}\n",
           "t.yaml:2: node n: unknown key 'spt'; did you mean 'spot'?" },
         { "pools:\n  p: {where: 'a b'}\n",

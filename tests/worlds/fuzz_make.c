@@ -103,6 +103,9 @@ static void tell_node(struct making *making, uint32_t number, uint8_t state, boo
                               .memory_mib = cpus * (is_poor ? 2 : 16) * 1024 / (is_smaller ? 2 : 1),
                               .state = state,
                               .reason = state == NODE_UP ? "" : "a test",
+                              .price_micro = making->has_times && making_chance(making, 15)
+                                                 ? (int64_t)making_below(making, 4) * 777777
+                                                 : 0,
                               .rack = making_text(making, "r%u", number / 4),
                               .block = making_text(making, "b%u", number / 16) } });
 }

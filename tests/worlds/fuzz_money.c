@@ -18,6 +18,15 @@ int64_t shadow_spent(const struct shadow_account *account, enum account_kind kin
 
 /* ---- rates ---- */
 
+static int64_t model_price(const struct shadow *shadow, const struct shadow_device *device)
+{
+    for (uint32_t i = SHADOW_MODELS; i < shadow->resources.count; i++) {
+        if (strcmp(shadow->resources.items[i], device->model) == 0 && shadow->prices[i] > 0)
+            return shadow->prices[i];
+    }
+    return shadow->prices[SHADOW_GPUS];
+}
+
 int64_t shadow_rate_of(const struct shadow *shadow, const struct lease *lease)
 {
     struct shadow_amounts amounts = shadow_amounts_of(shadow, lease);
@@ -26,6 +35,12 @@ int64_t shadow_rate_of(const struct shadow *shadow, const struct lease *lease)
     for (uint32_t i = SHADOW_MODELS; i < shadow->resources.count; i++) {
         rate += amounts.of[i] * shadow->prices[i] / GPU_MILLI;
         others -= shadow->prices[i] > 0 ? amounts.of[i] : 0;
+    }
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        const struct shadow_device *device = &shadow->devices.items[lease->slices[i].device];
+        int64_t price = shadow->nodes.items[device->node].price, milli = lease->slices[i].milli;
+        if (price > 0)
+            rate += milli * price / GPU_MILLI - milli * model_price(shadow, device) / GPU_MILLI;
     }
     return rate + others * shadow->prices[SHADOW_GPUS] / GPU_MILLI +
            amounts.of[SHADOW_CPUS] * shadow->prices[SHADOW_CPUS] / 1000 +

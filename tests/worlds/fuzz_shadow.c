@@ -321,6 +321,8 @@ static void apply_node(struct shadow *shadow, const struct event_node *event)
     node->cpu_milli = event->cpu_milli;
     node->memory_mib = event->memory_mib;
     node->state = event->state;
+    node->price = event->price_micro;
+    shadow_reprice(shadow);
 }
 
 static void apply_device(struct shadow *shadow, const struct event_device *event)

@@ -40,6 +40,7 @@ struct shadow_node {
     char *name;
     int64_t cpu_milli, memory_mib; /* that it has */
     int64_t cpu_free, memory_free;
+    int64_t price; /* of each of its devices for an hour; 0: that of its model */
     uint8_t state;
     LIST(uint32_t) devices;
 };

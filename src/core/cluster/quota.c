@@ -12,6 +12,7 @@ void amounts_add(struct amounts *to, const struct amounts *more, int sign)
     assert(sign == 1 || sign == -1);
     for (size_t i = 0; i < RESOURCES_MAX; i++)
         to->of[i] += sign * more->of[i];
+    to->rate_more += sign * more->rate_more;
 }
 
 int64_t *quota_part(struct quota *quota, enum quota_bound bound)

@@ -34,6 +34,9 @@ enum resource {
 
 struct amounts {
     int64_t of[RESOURCES_MAX];
+    int64_t
+        rate_more;  /* devices on nodes with prices cost so much more an hour than their models */
+    bool is_placed; /* on devices: what they cost is known */
 };
 
 /* The one struct of amounts that configuration, events, state and simulator have. In what holds

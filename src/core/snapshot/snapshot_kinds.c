@@ -39,6 +39,7 @@ static const struct field world_fields[] = {
                "start of the current hour in which the loss by moves is counted"),
     RECORD_INT(struct state, 32, moves.lost, "loss by moves in that hour, GPU-microseconds"),
     RECORD_UINT(struct state, 33, speeds.is_learning, "1: run times are recorded by GPU model"),
+    RECORD_UINT(struct state, 34, charges_nodes, "1: the prices of nodes count"),
 };
 
 static const struct field node_fields[] = {

@@ -44,6 +44,7 @@ static int load_world(struct state *state, const struct state *saved, struct err
     state->history.actual = saved->history.actual;
     state->history.expected = saved->history.expected;
     state->speeds.is_learning = saved->speeds.is_learning;
+    state->charges_nodes = saved->charges_nodes;
     state->plan_from = saved->plan_from;
     state->plan_until = saved->plan_until;
     memcpy(state->history.offsets, saved->history.offsets, sizeof(saved->history.offsets));

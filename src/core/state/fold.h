@@ -88,6 +88,7 @@ void state_link_group(struct state *state, struct group *group);
 
 /* ---- state.c ---- */
 
+void state_note_node_prices(struct state *state);             /* those that count */
 void state_name_node(struct state *state, uint32_t number);   /* a new one has its name */
 void state_name_device(struct state *state, uint32_t number); /* the same */
 uint32_t state_claim_user(struct state *state, const char *name);

@@ -44,7 +44,9 @@ static int fold_node(struct state *state, const struct event_node *event)
     node->reported.price_micro = event->price_micro > 0 ? event->price_micro : 0;
     node->reported.is_spot = event->spot;
     node->going_at = event->going_at > 0 ? event->going_at : 0;
+    int64_t price = node->price_micro;
     node_settle(node, state_node_settings(state, node->name));
+    state_note_node_prices(state);
     node->used_at = is_new ? state->now : node->used_at;
     if (is_new && node_is_usable(node)) { /* nothing stands on it yet */
         state->capacity.cpu_milli += event->cpu_milli;
@@ -53,6 +55,8 @@ static int fold_node(struct state *state, const struct event_node *event)
         state->mtbf.up[node->is_spot ? MTBF_SPOT : MTBF_OWN]++;
     } else
         state_measure(state);
+    if (node->price_micro != price)
+        state_reprice(state);
     return 0;
 }
 
@@ -325,8 +329,11 @@ static void set_nodes(struct state *state, const struct event_settings *event)
         list_add(&state->node_settings, event->nodes[i]);
     if (!is_any)
         return;
+    bool had_prices = state->node_price_least > 0;
     state_settle_nodes(state);
     state_measure(state);
+    if (had_prices || state->node_price_least > 0)
+        state_reprice(state);
 }
 
 static void fold_settings(struct state *state, const struct event_settings *event)
@@ -367,6 +374,20 @@ static int fold_price(struct state *state, const struct event_price *event, stru
     return 0;
 }
 
+/* What the brain that follows knows: events of an older one mean what they meant to it. */
+static void fold_boot(struct state *state, const struct event_boot *event)
+{
+    bool charged_nodes = state->charges_nodes;
+
+    state->speeds.is_learning = event->brain >= SPEED_BRAIN;
+    state->charges_nodes = event->brain >= NODE_PRICE_BRAIN;
+    if (state->charges_nodes == charged_nodes)
+        return;
+    state_note_node_prices(state);
+    state_measure(state);
+    state_reprice(state);
+}
+
 int fold_world(struct state *state, const struct event *event, struct error *err)
 {
     int code = 0;
@@ -398,7 +419,7 @@ int fold_world(struct state *state, const struct event *event, struct error *err
         code = fold_drain(state, &event->drain, err);
         break;
     case EVENT_BOOT:
-        state->speeds.is_learning = event->boot.brain >= SPEED_BRAIN;
+        fold_boot(state, &event->boot);
         return 0;
     default:
         return fold_agenda(state, event, err);

@@ -54,6 +54,7 @@ struct state *state_create(void)
 
     state->next_id = 1;
     state->speeds.is_learning = true;
+    state->charges_nodes = true;
     state->next_begin = USEC_NEVER;
     state->next_spot = USEC_NEVER;
     settings_default(&state->settings);
@@ -136,6 +137,17 @@ const struct node_settings *state_node_settings(const struct state *state, const
     return NULL;
 }
 
+void state_note_node_prices(struct state *state)
+{
+    int64_t least = INT64_MAX;
+
+    LIST_EACH (const struct node, node, &state->nodes) {
+        if (state->charges_nodes && node->price_micro > 0 && node->price_micro < least)
+            least = node->price_micro;
+    }
+    state->node_price_least = least == INT64_MAX ? 0 : least;
+}
+
 void state_settle_nodes(struct state *state)
 {
     LIST_EACH (struct node, node, &state->nodes)
@@ -148,6 +160,7 @@ void state_settle_nodes(struct state *state)
     LIST_EACH (struct device, device, &state->devices)
         device_settle_labels(device,
                              state_node_settings(state, state->nodes.items[device->node].name));
+    state_note_node_prices(state);
 }
 
 const char *state_kind_of_ask(const struct state *state, const struct gpu_ask *ask)
@@ -427,6 +440,11 @@ bool state_is_below(const struct state *state, uint32_t queue, uint32_t above)
     return true;
 }
 
+int64_t state_node_price(const struct state *state, const struct device *device)
+{
+    return state->charges_nodes ? state->nodes.items[device->node].price_micro : 0;
+}
+
 /* Of its model, or of its kind. */
 static int64_t own_price(const struct state *state, const struct device *device)
 {
@@ -442,17 +460,25 @@ int64_t state_worth(const struct state *state, uint32_t device)
 {
     assert(device < state->devices.count);
 
-    int64_t price = own_price(state, &state->devices.items[device]);
+    const struct device *of = &state->devices.items[device];
+    int64_t node = state_node_price(state, of), price = node > 0 ? node : own_price(state, of);
 
     return price > 0 ? price : 1000000;
 }
 
-int64_t state_price(const struct state *state, const struct device *device)
+int64_t state_model_price(const struct state *state, const struct device *device)
 {
     int64_t own = own_price(state, device);
 
     return own > 0 || !device_is_gpu(device) ? own
                                              : state->resources.items[RESOURCE_GPUS].price_micro;
+}
+
+int64_t state_price(const struct state *state, const struct device *device)
+{
+    int64_t node = state_node_price(state, device);
+
+    return node > 0 ? node : state_model_price(state, device);
 }
 
 int64_t state_capacity(const struct state *state, uint32_t resource)

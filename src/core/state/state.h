@@ -63,7 +63,9 @@ struct state {
     LIST(struct node_type) node_types;
     LIST(struct device_type) device_types; /* that an administrator describes */
     LIST(struct node_settings) node_settings;
-    bool has_others; /* devices that are no GPUs */
+    bool has_others;          /* devices that are no GPUs */
+    bool charges_nodes;       /* prices of nodes count, since the last BOOT */
+    int64_t node_price_least; /* of those that count; 0: there is none */
     struct agenda agenda;
     struct holdings holdings;
     LIST(char *) users;
@@ -101,6 +103,9 @@ struct state {
     void *on_job_user;
 };
 
+/* From this version of the brain on. */
+enum { NODE_PRICE_BRAIN = 10 };
+
 struct state *state_create(void);
 void state_destroy(struct state *state);
 DEFINE_AUTO(state)
@@ -128,8 +133,11 @@ bool state_is_below(const struct state *state, uint32_t queue, uint32_t above);
 /* Weight of a GPU relative to others, in micro: its price; 1 (a million) if it has none. */
 int64_t state_worth(const struct state *state, uint32_t device);
 
-/* Of a device for an hour, in micro: that of its model, or of `gpus`; 0: not said. */
+/* Of a device for an hour, in micro: that of its node, of its model, or of `gpus`; 0: not said. */
 int64_t state_price(const struct state *state, const struct device *device);
+/* The same of its node alone, and without its node. */
+int64_t state_node_price(const struct state *state, const struct device *device);
+int64_t state_model_price(const struct state *state, const struct device *device);
 
 /* A type with numbers out of range is ignored. */
 void state_add_node_type(struct state *state, const struct node_type *type);
@@ -164,7 +172,6 @@ void amounts_of_lease(const struct state *state, const struct lease *lease, stru
 
 /* Price of a lease without the tariff's factor: millionths of the currency per hour. */
 int64_t state_rate(const struct state *state, const struct lease *lease);
-int64_t state_rate_of(const struct state *state, const struct amounts *held);
 /* Of amounts that are not placed yet: at least this. */
 int64_t state_least_rate_of(const struct state *state, const struct amounts *wanted);
 /* Cost of all attempts of a job up to a time, in millionths. Not before the state's time. */

@@ -21,12 +21,30 @@ void state_charge_payer(struct state *state, uint32_t payer)
     payer_charge(&state->payers.items.items[payer], state->now, state->agenda.clock);
 }
 
+static int64_t priced(int64_t amount, int64_t parts, int64_t price_micro)
+{
+    return amount > 0 && price_micro > 0
+               ? (int64_t)wide_scale((uint64_t)amount, (uint64_t)price_micro, (uint64_t)parts)
+               : 0;
+}
+
+/* What a part of a device costs more an hour because of its node. */
+static int64_t more_for_node(const struct state *state, const struct device *device, int64_t milli)
+{
+    int64_t price = state_node_price(state, device);
+
+    return price > 0 ? priced(milli, GPU_MILLI, price) -
+                           priced(milli, GPU_MILLI, state_model_price(state, device))
+                     : 0;
+}
+
 void amounts_of_lease(const struct state *state, const struct lease *lease, struct amounts *ret)
 {
     *ret = (struct amounts){
         .of = { [RESOURCE_GPUS] = lease->milli,
                 [RESOURCE_CPUS] = lease_cpus(lease),
                 [RESOURCE_MEMORY] = lease_memory(lease) },
+        .is_placed = true,
     };
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         const struct device *device = &state->devices.items[lease->slices[i].device];
@@ -37,14 +55,9 @@ void amounts_of_lease(const struct state *state, const struct lease *lease, stru
             ret->of[device->kind_resource] += milli;
         if (!device_is_gpu(device))
             ret->of[RESOURCE_GPUS] -= milli;
+        if (state->node_price_least > 0)
+            ret->rate_more += more_for_node(state, device, milli);
     }
-}
-
-static int64_t priced(int64_t amount, int64_t parts, int64_t price_micro)
-{
-    return amount > 0 && price_micro > 0
-               ? (int64_t)wide_scale((uint64_t)amount, (uint64_t)price_micro, (uint64_t)parts)
-               : 0;
 }
 
 /* Of devices that are no GPUs, those whose model has a price do not cost what their kind does. */
@@ -61,7 +74,13 @@ static int64_t held_by_price(const struct state *state, const struct amounts *he
     return left;
 }
 
-int64_t state_rate_of(const struct state *state, const struct amounts *held)
+static int64_t least_of(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* By models. most: of a device, whatever its model costs. */
+static int64_t rate_by_models(const struct state *state, const struct amounts *held, int64_t most)
 {
     const struct resource_name *resources = state->resources.items;
     int64_t rate = 0, others = held->of[RESOURCE_GPUS];
@@ -70,13 +89,18 @@ int64_t state_rate_of(const struct state *state, const struct amounts *held)
         if (resources[i].price_micro == 0)
             continue;
         rate += priced(resources[i].is_other ? held_by_price(state, held, i) : held->of[i],
-                       GPU_MILLI, resources[i].price_micro);
+                       GPU_MILLI, least_of(resources[i].price_micro, most));
         others -= resources[i].is_other ? 0 : held->of[i];
     }
-    rate += priced(others, GPU_MILLI, resources[RESOURCE_GPUS].price_micro);
+    rate += priced(others, GPU_MILLI, least_of(resources[RESOURCE_GPUS].price_micro, most));
     rate += priced(held->of[RESOURCE_CPUS], 1000, resources[RESOURCE_CPUS].price_micro);
     rate += priced(held->of[RESOURCE_MEMORY], 1024, resources[RESOURCE_MEMORY].price_micro);
     return rate;
+}
+
+static int64_t state_rate_of(const struct state *state, const struct amounts *held)
+{
+    return rate_by_models(state, held, INT64_MAX) + held->rate_more;
 }
 
 /* Of the cheapest GPU, if all models of the cluster have prices of their own. */
@@ -100,13 +124,17 @@ int64_t state_least_rate_of(const struct state *state, const struct amounts *wan
 {
     const struct resource_name *resources = state->resources.items;
     int64_t others = wanted->of[RESOURCE_GPUS];
+    int64_t most = state->node_price_least > 0 ? state->node_price_least : INT64_MAX;
 
+    if (wanted->is_placed && state->node_price_least > 0)
+        return state_rate_of(state, wanted);
     for (uint32_t i = RESOURCE_MODELS; i < state->resources.count; i++)
         others -= resources[i].price_micro > 0 && !resources[i].is_other ? wanted->of[i] : 0;
+    int64_t rate = rate_by_models(state, wanted, most);
     if (others <= 0)
-        return state_rate_of(state, wanted);
-    return state_rate_of(state, wanted) + priced(others, GPU_MILLI, least_price(state)) -
-           priced(others, GPU_MILLI, resources[RESOURCE_GPUS].price_micro);
+        return rate;
+    return rate + priced(others, GPU_MILLI, least_of(least_price(state), most)) -
+           priced(others, GPU_MILLI, least_of(resources[RESOURCE_GPUS].price_micro, most));
 }
 
 int64_t state_rate(const struct state *state, const struct lease *lease)

@@ -34,6 +34,7 @@ static bool are_alike(const struct state *state, const struct device *a, const s
            (a->sick != NULL) == (b->sick != NULL) && (a->drained != NULL) == (b->drained != NULL) &&
            a->is_synthetic == b->is_synthetic && strcmp(a->model, b->model) == 0 &&
            strcmp(kind_of(a), kind_of(b)) == 0 && string_equal(labels_of(a), labels_of(b)) &&
+           state_node_price(state, a) == state_node_price(state, b) &&
            state->nodes.items[a->node].state == state->nodes.items[b->node].state &&
            node_is_usable(&state->nodes.items[a->node]) ==
                node_is_usable(&state->nodes.items[b->node]);
@@ -127,6 +128,47 @@ static uint32_t number_places(struct layout *layout, const struct state *state, 
     return number;
 }
 
+struct priced_node {
+    uint32_t node, model;
+    int64_t price;
+};
+
+static int compare_priced_nodes(const void *a, const void *b)
+{
+    const struct priced_node *left = a, *right = b;
+
+    if (left->model != right->model)
+        return left->model < right->model ? -1 : 1;
+    if (left->price != right->price)
+        return left->price < right->price ? -1 : 1;
+    return (left->node > right->node) - (left->node < right->node);
+}
+
+/* A model may have another price on each node. */
+static void number_prices(struct layout *layout, const struct state *state)
+{
+    struct priced_node *nodes = mem_zero(layout->nodes.count + 1, sizeof(*nodes));
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < layout->nodes.count; i++) {
+        const struct layout_node *node = &layout->nodes.items[i];
+        const struct layout_slot *slot = &layout->slots.items[node->first];
+        if (node->count == 0 || !node->is_up)
+            continue;
+        nodes[count++] =
+            (struct priced_node){ i, layout->kinds.items[slot->kind].model,
+                                  state_price(state, &state->devices.items[slot->device]) };
+    }
+    mem_sort(nodes, count, sizeof(nodes[0]), compare_priced_nodes);
+    for (size_t i = 1; i < count; i++) {
+        uint32_t before = layout->nodes.items[nodes[i - 1].node].dearness;
+        if (nodes[i].model == nodes[i - 1].model)
+            layout->nodes.items[nodes[i].node].dearness =
+                before + (nodes[i].price > nodes[i - 1].price);
+    }
+    free(nodes);
+}
+
 /* The devices of each machine side by side: a counting sort, then each machine by index. */
 static void pack_slots(struct layout *layout, const struct state *state)
 {
@@ -201,6 +243,8 @@ void layout_make(struct layout *layout, const struct state *state)
     describe_slots(layout, state);
     layout->rack_count = number_places(layout, state, false);
     layout->block_count = number_places(layout, state, true);
+    if (state->node_price_least > 0)
+        number_prices(layout, state);
 }
 
 void layout_release(struct layout *layout)

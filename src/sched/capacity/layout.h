@@ -19,6 +19,7 @@ struct layout_node {
     uint32_t first, count; /* its slots */
     uint32_t kind; /* of all its slots; LAYOUT_MIXED, also if one has less memory; no slots: 0 */
     uint32_t rack, block; /* numbered from 1; 0: unknown */
+    uint32_t dearness;    /* models like its first device are cheaper on so many kinds of nodes */
     bool is_up;           /* up, and not about to go away */
     bool is_spot;
 };

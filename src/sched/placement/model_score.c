@@ -78,7 +78,16 @@ static int32_t scarcity_of(const struct model_query *query, const struct model_s
                : 0;
 }
 
-/* The models, by their number, that such a device serves. */
+static bool is_cheaper(const struct state *state, const struct device *device, uint32_t other)
+{
+    const struct device *than = &state->devices.items[other];
+
+    return state->node_price_least > 0 && device_is_usable(state, device) &&
+           (!device_is_usable(state, than) ||
+            state_price(state, device) < state_price(state, than));
+}
+
+/* The models, by their number, that such a device serves, each on the node where it is cheapest. */
 static uint32_t list_models(const struct model_query *query, struct model_score *ret)
 {
     uint32_t count = 0;
@@ -87,8 +96,11 @@ static uint32_t list_models(const struct model_query *query, struct model_score 
         const struct device *device = &query->state->devices.items[kind->device];
         bool is_new = device_is_asked_for(query->ask, device) && milli_of(query->ask, device) > 0 &&
                       !device->mig_enabled;
-        for (uint32_t i = 0; i < count && is_new; i++)
+        for (uint32_t i = 0; i < count && is_new; i++) {
             is_new = ret[i].model != kind->model;
+            if (!is_new && is_cheaper(query->state, device, ret[i].device))
+                ret[i].device = kind->device;
+        }
         if (is_new && count == SPEED_MODELS)
             return 0;
         if (is_new)

@@ -10,8 +10,10 @@ enum {
     COST_MOST = (1 << 22) - 1, /* of a policy: below what a shared device counts */
     COST_KEPT = 1 << 23,
     COST_SHARED = 1 << 27,
-    COST_OWN = 1 << 30, /* not a spot machine, for a job that prefers spot machines */
-    COST_TIMES = 7,     /* more devices than that count as so many */
+    COST_OWN = 1 << 30,  /* not a spot machine, for a job that prefers spot machines */
+    COST_TIMES = 7,      /* more devices than that count as so many */
+    COST_DEAR = 1 << 19, /* the node is dearer than others, above a policy's cost then */
+    COST_DEAR_TIMES = 15,
 };
 
 /* 1000 * ln(k / (100 - k)), rounded, for k from 50: when floor(100 * sigmoid(x / 1000)) is k. */
@@ -408,6 +410,19 @@ static int32_t tier_of(const struct shape *shape, const uint32_t by_rank[RANKS +
     return (int32_t)shared * COST_SHARED + (int32_t)kept * COST_KEPT;
 }
 
+/* The cheapest node comes first; of equals the policy decides. */
+static int32_t cost_by_price(const struct state *state, const struct layout_node *node,
+                             int32_t cost)
+{
+    const int32_t most = COST_DEAR / 2 - 1;
+    uint32_t dearness = node->dearness < COST_DEAR_TIMES ? node->dearness : COST_DEAR_TIMES;
+
+    if (state->settings.choice == CHOICE_PLACE)
+        return cost;
+    cost = cost > most ? most : cost < -most ? -most : cost;
+    return cost + (int32_t)dearness * COST_DEAR;
+}
+
 int32_t score(struct scorer *scorer, const struct shape *shape, const struct spot *spot)
 {
     uint32_t by_rank[RANKS + 1];
@@ -429,6 +444,8 @@ int32_t score(struct scorer *scorer, const struct shape *shape, const struct spo
     default:
         break;
     }
+    if (shape->ask && scorer->state->node_price_least > 0)
+        cost = cost_by_price(scorer->state, spot->at, cost);
     if (shape->request->spot == SPOT_PREFER && !spot->at->is_spot)
         cost += COST_OWN;
     return cost + (shape->ask ? tier_of(shape, by_rank) : 0);

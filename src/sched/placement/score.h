@@ -14,7 +14,8 @@
  *
  * Spot machines are only for jobs that allow them, and come first for jobs that prefer them. Then
  * come machines with fewer shared devices for the job (own static pools first), then machines with
- * fewer devices that are promised to a dynamic pool.
+ * fewer devices that are promised to a dynamic pool, then, unless `choice` is `place`, nodes where
+ * the same model has a lower price.
  *
  * Devices: own before shared, promised last, then those with free room that others could use better
  * (avoid). A part of a GPU goes where the policy says, of equals to the fullest device; a MIG
