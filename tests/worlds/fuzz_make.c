@@ -89,6 +89,15 @@ const char *making_pool(struct making *making)
 
 /* ---- machines ---- */
 
+/* Of some nodes, at some times; no draw, so that a seed keeps the rest of its world. */
+static int64_t node_price(const struct making *making, uint32_t number)
+{
+    uint64_t key =
+        map_hash_words((const uint64_t[]){ making->world->temper.seed, number, (uint64_t)making->now }, 3);
+
+    return making->has_times && key % 7 == 0 ? (int64_t)(key / 7 % 4) * 777777 : 0;
+}
+
 static void tell_node(struct making *making, uint32_t number, uint8_t state, bool is_smaller)
 {
     uint32_t gpus = making->nodes.items[number].gpus;
@@ -103,9 +112,7 @@ static void tell_node(struct making *making, uint32_t number, uint8_t state, boo
                               .memory_mib = cpus * (is_poor ? 2 : 16) * 1024 / (is_smaller ? 2 : 1),
                               .state = state,
                               .reason = state == NODE_UP ? "" : "a test",
-                              .price_micro = making->has_times && making_chance(making, 15)
-                                                 ? (int64_t)making_below(making, 4) * 777777
-                                                 : 0,
+                              .price_micro = node_price(making, number),
                               .rack = making_text(making, "r%u", number / 4),
                               .block = making_text(making, "b%u", number / 16) } });
 }
