@@ -15,7 +15,6 @@
 #include "wire/json.h"
 
 enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 10000, AGO_MAX = 1000000000, CHUNK = 64 * 1024 };
-enum { DUMP_FLAGS = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9) };
 
 struct filter {
     const char *queue, *user, *name;
@@ -175,12 +174,6 @@ static const struct job *row_end(const struct state *state, const struct filter 
     return job;
 }
 
-static int append(const char *bytes, size_t length, void *user)
-{
-    text_add_bytes(user, bytes, length);
-    return 0;
-}
-
 /* ---- the list ---- */
 
 struct listing {
@@ -232,7 +225,7 @@ static void add_rest(struct text *out, const struct listing *listing, bool has_m
 
     text_add(out, listing->count == 0 ? "{\"jobs\":[]," : "],");
     size_t from = out->length;
-    json_dump_callback(rest, append, out, DUMP_FLAGS);
+    json_add(rest, out);
     memmove(out->bytes + from, out->bytes + from + 1, out->length - from); /* its brace */
     out->bytes[out->length - 1] = '\n';
     json_decref(rest);
@@ -257,7 +250,7 @@ static bool pull(struct http_stream *stream, struct text *out)
             view_row(listing->api, job, end, out);
         else {
             AUTO(json) json_t *view = view_job(listing->api, job, false);
-            json_dump_callback(view, append, out, DUMP_FLAGS);
+            json_add(view, out);
         }
         listing->last = end->id;
         listing->count++;

@@ -36,7 +36,7 @@ int alert_store_open(const char *path, struct alert_store **ret, struct error *e
     struct alert_store *store = mem_zero(1, sizeof(*store));
 
     store->path = mem_string(path);
-    int code = sqlite3_open(path, &store->db) == SQLITE_OK ? 0 : sql_error(store->db, path, err);
+    int code = sql_open(path, &store->db, err);
     if (code == 0)
         code = sql_exec(store->db, path, schema, err);
     if (code < 0)

@@ -34,7 +34,7 @@ int estimate_store_open(const char *path, struct estimate_store **ret, struct er
     struct estimate_store *store = mem_zero(1, sizeof(*store));
 
     store->path = mem_string(path);
-    int code = sqlite3_open(path, &store->db) == SQLITE_OK ? 0 : sql_error(store->db, path, err);
+    int code = sql_open(path, &store->db, err);
     if (code == 0)
         code = sql_exec(store->db, path, schema, err);
     if (code == 0)

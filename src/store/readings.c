@@ -389,15 +389,16 @@ int readings_query(void *store, const struct reading_query *query, reading_fn *f
 
 static int try_open(const char *path, struct readings *readings, struct error *err)
 {
-    if (sqlite3_open_v2(path, &readings->db,
-                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-                        NULL) != SQLITE_OK ||
-        sqlite3_exec(readings->db, schema, NULL, NULL, NULL) != SQLITE_OK ||
+    int code = sql_open(path, &readings->db, err);
+
+    if (code < 0)
+        return code;
+    if (sqlite3_exec(readings->db, schema, NULL, NULL, NULL) != SQLITE_OK ||
         sqlite3_prepare_v2(readings->db,
                            "INSERT OR REPLACE INTO minute(device, at, means, seconds)"
                            " VALUES(?1, ?2, ?3, ?4)",
                            -1, &readings->insert, NULL) != SQLITE_OK) {
-        int code = fail(readings, path, err);
+        code = fail(readings, path, err);
         sqlite3_close(readings->db);
         readings->db = NULL;
         return code;

@@ -3,7 +3,12 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
 
 int sql_error(sqlite3 *db, const char *path, struct error *err)
 {
@@ -30,6 +35,35 @@ int sql_error(sqlite3 *db, const char *path, struct error *err)
         return error_set(err, -EIO, "journal %s: %s%s%s", path, sqlite3_errmsg(db),
                          system ? ": " : "", system ? strerror(system) : "");
     }
+}
+
+/* SQLite gives its other files the mode of the first when it makes them. What fails here fails again
+ * when SQLite tries it, with its words. */
+static void make_private(const char *path)
+{
+    static const char *const others[] = { "-wal", "-shm" };
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return;
+    fchmod(fd, 0600);
+    close(fd);
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        AUTO_FREE char *other = mem_printf("%s%s", path, others[i]);
+        chmod(other, 0600);
+    }
+}
+
+int sql_open(const char *path, sqlite3 **ret, struct error *err)
+{
+    make_private(path);
+    if (sqlite3_open_v2(path, ret, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+                        NULL) == SQLITE_OK)
+        return 0;
+    int code = sql_error(*ret, path, err);
+    sqlite3_close(*ret);
+    *ret = NULL;
+    return code;
 }
 
 int sql_exec(sqlite3 *db, const char *path, const char *statements, struct error *err)

@@ -14,6 +14,10 @@
  * quota full), -EROFS, -EBUSY, -EACCES, -EBADMSG (damaged, or no database), -EIO for the rest. */
 int sql_error(sqlite3 *db, const char *path, struct error *err);
 
+/* Open a database to read and write; it is made if there is none. Nobody else may read it, also one
+ * that an earlier version made. */
+int sql_open(const char *path, sqlite3 **ret, struct error *err);
+
 /* One or more statements without a result. */
 int sql_exec(sqlite3 *db, const char *path, const char *statements, struct error *err);
 

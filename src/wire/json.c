@@ -56,6 +56,18 @@ int json_parse(const char *text, size_t length, size_t size_max, const char *sou
     return 0;
 }
 
+static int append(const char *bytes, size_t length, void *user)
+{
+    text_add_bytes(user, bytes, length);
+    return 0;
+}
+
+void json_add(const json_t *value, struct text *out)
+{
+    json_dump_callback(value, append, out,
+                       JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+}
+
 json_t *json_names(const char *names)
 {
     json_t *list = json_array();

@@ -39,6 +39,9 @@ struct json_measure json_measure(const char *text, size_t length);
 int json_parse(const char *text, size_t length, size_t size_max, const char *source,
                json_t **ret_value, struct error *err);
 
+/* The value as compact JSON, as the API gives it. */
+void json_add(const json_t *value, struct text *out);
+
 /* "a,b" as a list; new. NULL: none. */
 json_t *json_names(const char *names);
 

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,24 @@ static struct state *small_world(void)
     request_default(&submit.submit.request);
     tell(state, &submit);
     return state;
+}
+
+static void a_snapshot_with_too_many_node_settings_is_refused(void **unused)
+{
+    (void)unused;
+    AUTO(state) struct state *state = state_create();
+    AUTO_RELEASE(text) struct text bytes = { 0 };
+    struct state *loaded = NULL;
+    struct error err;
+
+    for (int i = 0; i <= NODE_SETTINGS_MAX; i++) {
+        struct node_settings settings = { 0 };
+        snprintf(settings.name, sizeof(settings.name), "n%d", i);
+        list_add(&state->node_settings, settings);
+    }
+    snapshot_save(state, &bytes);
+    assert_int_equal(snapshot_load(bytes.bytes, bytes.length, &loaded, &err), -EBADMSG);
+    assert_string_equal(err.text, "snapshot: settings of node n20000: more than 20000 nodes");
 }
 
 static void events_that_make_no_sense_are_refused(void **unused)
@@ -232,6 +251,7 @@ int main(void)
         cmocka_unit_test(events_that_make_no_sense_are_refused),
         cmocka_unit_test(static_pools_get_the_lowest_devices_in_the_order_of_pools),
         cmocka_unit_test(a_snapshot_that_is_damaged_is_refused),
+        cmocka_unit_test(a_snapshot_with_too_many_node_settings_is_refused),
         cmocka_unit_test(the_needs_of_a_forgotten_job_go_with_it),
         cmocka_unit_test(a_rule_that_cancels_a_job_gives_a_reason),
     };

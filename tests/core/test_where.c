@@ -54,6 +54,21 @@ static void conditions_read_back_as_written(void **state)
     }
 }
 
+static void names_of_a_record_end(void **state)
+{
+    struct where_term terms[2] = { { .key = "zone", .value = "a", .has_value = 1 },
+                                   { .key = "fast" } };
+    (void)state;
+
+    assert_true(where_is_valid(terms, 2));
+    memset(terms[0].value, 'x', sizeof(terms[0].value));
+    assert_false(where_is_valid(terms, 2));
+    terms[0].value[1] = '\0';
+    memset(terms[1].key, 'x', sizeof(terms[1].key));
+    assert_false(where_is_valid(terms, 2));
+    assert_true(where_is_valid(terms, 1));
+}
+
 static void what_is_no_condition_is_refused(void **state)
 {
     static const char *const cases[] = {
@@ -199,6 +214,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conditions_read_back_as_written),
+        cmocka_unit_test(names_of_a_record_end),
         cmocka_unit_test(what_is_no_condition_is_refused),
         cmocka_unit_test(a_condition_holds_by_labels_of_node_and_device),
         cmocka_unit_test(names_of_older_pools_are_conditions),

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -77,6 +78,25 @@ static void fill(struct readings *readings, usec_t from, int seconds)
         readings_add(readings, "GPU-a", from + i * USEC_PER_SEC, &reading);
         readings_add(readings, "GPU-b", from + i * USEC_PER_SEC, &reading);
     }
+}
+
+static void only_the_owner_may_read_the_file(void **state)
+{
+    (void)state;
+    AUTO_FREE char *path = scratch();
+    AUTO_FREE char *log = mem_printf("%s-wal", path);
+    struct stat info;
+
+    /* As earlier versions made it. */
+    close(open(path, O_RDWR | O_CREAT, 0644));
+    close(open(log, O_RDWR | O_CREAT, 0644));
+    struct readings *readings = open_at(path, 0);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    fill(readings, start, 130);
+    assert_int_equal(stat(log, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    readings_close(readings);
 }
 
 static void seconds_and_minutes_come_back_as_they_were(void **state)
@@ -157,6 +177,7 @@ static void a_damaged_file_is_begun_anew_and_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_the_owner_may_read_the_file),
         cmocka_unit_test(seconds_and_minutes_come_back_as_they_were),
         cmocka_unit_test(what_is_old_goes_and_the_file_keeps_to_its_limit),
         cmocka_unit_test(a_damaged_file_is_begun_anew_and_kept),

@@ -16,12 +16,6 @@ struct row {
     bool has_key;
 };
 
-static int append(const char *bytes, size_t length, void *user)
-{
-    text_add_bytes(user, bytes, length);
-    return 0;
-}
-
 static void add_key(struct row *row, const char *key)
 {
     text_add(row->out, row->has_key ? ",\"" : "{\"");
@@ -32,14 +26,14 @@ static void add_key(struct row *row, const char *key)
 
 static void add_value(struct text *out, json_t *value)
 {
-    json_dump_callback(value, append, out, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+    json_add(value, out);
     json_decref(value);
 }
 
-/* Takes the value over. */
+/* Takes the value over. NULL is none: what it is made of has bytes that are no UTF-8. */
 static void add_json(struct row *row, const char *key, json_t *value)
 {
-    if (json_is_null(value) || (json_is_array(value) && json_array_size(value) == 0)) {
+    if (!value || json_is_null(value) || (json_is_array(value) && json_array_size(value) == 0)) {
         json_decref(value);
         return;
     }

@@ -579,9 +579,10 @@ static int load_device_type(struct state *state, const struct device_type *saved
 static int load_node_settings(struct state *state, const struct node_settings *saved,
                               struct error *err)
 {
-    (void)err;
-    if (state->node_settings.count < NODE_SETTINGS_MAX)
-        list_add(&state->node_settings, *saved);
+    if (state->node_settings.count == NODE_SETTINGS_MAX)
+        return error_set(err, -EBADMSG, "snapshot: settings of node %.63s: more than %d nodes",
+                         saved->name, NODE_SETTINGS_MAX);
+    list_add(&state->node_settings, *saved);
     return 0;
 }
 

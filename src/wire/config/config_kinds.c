@@ -18,7 +18,7 @@
 #include "wire/json.h"
 #include "wire/where_text.h"
 
-enum { WORDS_MAX = 12, WORDS_SIZE = 128 };
+enum { WORDS_MAX = 12, WORDS_SIZE = 128, POOL_NAMES_MAX = 4096 };
 
 static int store_text(const struct setting_place *place, const char *text)
 {
@@ -385,7 +385,9 @@ static int read_pool_names(const struct setting_place *place)
             json_string_value(is_list ? json_array_get(place->value, i) : place->value);
         bool is_good = word && (is_node ? name_is_valid(word) : is_label(word));
         AUTO_FREE char *condition = mem_printf("%s%s", is_node ? "node=" : "", word ? word : "");
-        if (!is_good || count > 4096)
+        if (count > POOL_NAMES_MAX)
+            code = place_fail(place, -E2BIG, "more than %d names", POOL_NAMES_MAX);
+        else if (!is_good)
             code = place_fail(place, -EINVAL, "expected a name or a list of names, like %s",
                               place->row->example);
         else
