@@ -139,8 +139,8 @@ static bool say_too_large(const struct state *state, const struct request *reque
         const struct gpu_ask *ask = &request->gpus[i];
         int64_t largest = largest_of(state, ask);
 
-        if (largest == 0 || largest >= (ask->memory_mib > ask->size_mib_min ? ask->memory_mib
-                                                                            : ask->size_mib_min))
+        if (largest == 0 ||
+            largest >= (ask->memory_mib > ask->size_mib_min ? ask->memory_mib : ask->size_mib_min))
             return false;
         if (largest > most)
             most = largest;
@@ -232,7 +232,7 @@ void never_say(const struct state *state, const struct request *whole, const str
         where_say(state, whole, text);
         return;
     case WHY_NEVER_LINK:
-        text_printf(text, "gpus '%s': no links between GPUs are known", text_string(&gpus));
+        text_printf(text, "gpus '%s': no linked GPUs are known", text_string(&gpus));
         return;
     default:
         text_add(text, why_meaning(why->kind));

@@ -222,7 +222,7 @@ static int take_devices(struct recorded *recorded, const json_t *gpus, struct er
         struct recorded_device found;
         int code = take_device(json_array_get(gpus, i), &found, err);
         if (code == 0 && find_device(recorded, found.device.uuid) >= 0)
-            code = error_set(err, -EINVAL, "uuid: %.60s is there twice", found.device.uuid);
+            code = error_set(err, -EINVAL, "uuid: %.60s appears twice", found.device.uuid);
         if (code < 0)
             return error_prefix(err, code, "gpus: %zu", i);
         recorded->items[recorded->count++] = found;

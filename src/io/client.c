@@ -187,13 +187,13 @@ static int transfer_go(const struct client *client, struct client_transfer *tran
             return failed(client, -errno, err);
         http_parser_execute(&transfer->parser, &settings, chunk, (size_t)length);
         if (transfer->is_too_large)
-            return error_set(err, -EFBIG, "daemon at %s: more than %zu MiB of answer",
+            return error_set(err, -EFBIG, "daemon at %s: more than %zu MiB in the reply",
                              client->socket, transfer->body_max >> 20);
         if (HTTP_PARSER_ERRNO(&transfer->parser) != HPE_OK)
             return error_set(err, -EIO, "daemon at %s: %s", client->socket,
                              http_errno_description(HTTP_PARSER_ERRNO(&transfer->parser)));
         if (length == 0 && !transfer->is_over)
-            return error_set(err, -EIO, "daemon at %s: it closed the connection without an answer",
+            return error_set(err, -EIO, "daemon at %s: it closed the connection without a reply",
                              client->socket);
     }
     return 0;

@@ -340,7 +340,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
                    "request: larger than 32 MiB");
         else if (exchange->is_too_many)
             refuse(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "too_many",
-                   "request: too much is being received at once; try again");
+                   "request: too many large requests at once; try again");
         else if (!exchange->server->is_open && exchange->request.who->source == IDENTITY_NOBODY)
             refuse(exchange, MHD_HTTP_FORBIDDEN, "forbidden",
                    "the kernel does not report the user of this process");

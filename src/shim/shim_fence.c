@@ -104,6 +104,6 @@ bool fence_raise(struct shim *shim)
     if (program >= 0)
         close(program);
     if (!is_raised)
-        shim_fail(shim, code, "cannot keep other devices from it: %s", words_errno(code));
+        shim_fail(shim, code, "cannot deny it access to other devices: %s", words_errno(code));
     return is_raised;
 }

@@ -123,7 +123,8 @@ static int check_hours(const struct cursor *cursor, const struct calendar_rule *
     if (rule->from_minute == CALENDAR_DAY_MINUTES)
         return fail(cursor, -EINVAL, "begins at 24:00; expected 00:00 of the day after");
     if (rule->until_minute == rule->from_minute)
-        return fail(cursor, -EINVAL, "ends when it begins; a whole day is 00:00-24:00");
+        return fail(cursor, -EINVAL,
+                    "ends at the time at which it begins; a whole day is 00:00-24:00");
     return 0;
 }
 
@@ -264,7 +265,7 @@ static int parse_month_days(struct cursor *cursor, struct calendar_rule *rule)
         if (code < 0)
             return code;
         if (last < first)
-            return fail(cursor, -EINVAL, "a range of days of the month that runs backwards");
+            return fail(cursor, -EINVAL, "a range of days that ends before it begins");
         for (int day = first; day <= last; day++)
             rule->month_days |= UINT32_C(1) << day;
     } while (take(cursor, ","));
@@ -357,7 +358,7 @@ static int parse_cron(struct cursor *cursor, struct calendar_rule *rule)
     const char *marker = strcasestr(cursor->at, " for ");
     if (!marker || (size_t)(marker - cursor->at) >= sizeof(fields))
         return fail(cursor, -EINVAL,
-                    "expected five fields and how long, like "
+                    "expected five fields and a duration, like "
                     "cron 0 2 * * 1-5 for 4h");
     snprintf(fields, sizeof(fields), "%.*s", (int)(marker - cursor->at), cursor->at);
     int code = cron_parse(fields, &rule->cron, &inner);
@@ -370,7 +371,7 @@ static int parse_cron(struct cursor *cursor, struct calendar_rule *rule)
         return error_set(cursor->err, code, "'%.80s': %s", cursor->words, inner.text);
     if (rule->duration < USEC_PER_SEC || rule->duration > DURATION_MAX ||
         rule->duration % USEC_PER_SEC != 0)
-        return fail(cursor, -ERANGE, "expected whole seconds behind 'for', up to 31d");
+        return fail(cursor, -ERANGE, "expected whole seconds after 'for', up to 31d");
     cursor->at += strlen(cursor->at);
     return 0;
 }

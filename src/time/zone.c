@@ -191,15 +191,15 @@ static const char *read_rule(const unsigned char *bytes, size_t length, struct z
 
     const unsigned char *end = length > 1 ? memchr(bytes + 1, '\n', length - 1) : NULL;
     if (!end || bytes[0] != '\n')
-        return "cut short before its rule";
+        return "truncated before its rule";
     size_t rule_length = (size_t)(end - bytes) - 1;
     if (rule_length > RULE_LENGTH_MAX || memchr(bytes + 1, '\0', rule_length))
-        return "a rule that is too long or no text";
+        return "a rule that is too long or not text";
     memcpy(rule, bytes + 1, rule_length);
     rule[rule_length] = '\0';
     zone->has_rule = rule_length > 0;
     if (zone->has_rule && !zone_rule_parse(rule, &zone->rule))
-        return "a rule for later years that is none";
+        return "an invalid rule for later years";
     return NULL;
 }
 
@@ -209,13 +209,13 @@ static const char *read_file(const unsigned char *bytes, size_t length, struct z
     struct block old, block;
 
     if (!read_block(bytes, length, TIME_SIZE_OLD, &old))
-        return "no TZif file, or cut short";
+        return "not a TZif file, or truncated";
     if (old.version < '2')
-        return "of TZif's version 1; expected 2 or later";
+        return "TZif version 1; expected 2 or later";
     if (!read_block(bytes + old.size, length - old.size, TIME_SIZE, &block))
-        return "cut short in its second part";
+        return "truncated in its second part";
     if (block.leap_count > 0)
-        return "counts leap seconds; expected one of POSIX time";
+        return "leap seconds; expected a zone without them";
     const char *problem = read_changes(&block, zone);
     size_t skipped = old.size + block.size;
     return problem ? problem : read_rule(bytes + skipped, length - skipped, zone);

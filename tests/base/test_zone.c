@@ -305,9 +305,9 @@ static void a_file_that_is_cut_is_refused(void **state)
     add_file(&file, steps, 3, offsets, 3, berlin);
     for (size_t length = 0; length < file.length; length++)
         check_refused(&file, length, NULL);
-    check_refused(&file, 40, "zone t: no TZif file, or cut short");
-    check_refused(&file, 60, "zone t: cut short in its second part");
-    check_refused(&file, file.length - 1, "zone t: cut short before its rule");
+    check_refused(&file, 40, "zone t: not a TZif file, or truncated");
+    check_refused(&file, 60, "zone t: truncated in its second part");
+    check_refused(&file, file.length - 1, "zone t: truncated before its rule");
 }
 
 static void a_bad_file_is_refused_with_its_reason(void **state)
@@ -344,7 +344,7 @@ static void a_bad_file_is_refused_with_its_reason(void **state)
           { 0 },
           3,
           "CET-1CEST",
-          "a rule for later years that is none" },
+          "an invalid rule for later years" },
     };
     (void)state;
 
@@ -359,13 +359,13 @@ static void a_bad_file_is_refused_with_its_reason(void **state)
     AUTO_RELEASE(text) struct text old = { 0 };
     AUTO_RELEASE(text) struct text leaps = { 0 };
     add_header(&old, '\0', 0, 0, 0);
-    check_refused(&old, old.length, "zone t: of TZif's version 1; expected 2 or later");
+    check_refused(&old, old.length, "zone t: TZif version 1; expected 2 or later");
     add_header(&leaps, '2', 0, 0, 0);
     add_header(&leaps, '2', 1, 0, 0);
     add_number(&leaps, 0, 8);
     add_number(&leaps, 0, 4);
     text_add(&leaps, "\n\n");
-    check_refused(&leaps, leaps.length, "zone t: counts leap seconds; expected one of POSIX time");
+    check_refused(&leaps, leaps.length, "zone t: leap seconds; expected a zone without them");
 }
 
 int main(void)

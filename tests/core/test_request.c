@@ -154,8 +154,8 @@ static void a_bad_request_is_refused_in_words_and_changes_nothing(void **state)
         const char *gpus;
         const char *text;
     } cases[] = {
-        { "1.5", "gpus: '1.5': parts are of one gpu; expected a whole number or less than 1" },
-        { "0.5:2", "gpus: '0.5:2': a part is of one gpu; for more of them ask for more "
+        { "1.5", "gpus: '1.5': expected a whole number of gpus, or a part of one (less than 1)" },
+        { "0.5:2", "gpus: '0.5:2': a share is a part of one gpu; for more, request more "
                    "members (ranks)" },
         { "-1", "gpus: '-1': expected 1 to 4096 gpus, or a part like 0.5" },
         { "h100:-1", "gpus 'h100:-1': '-1': expected 1 to 4096 gpus, or a part like 0.5" },
@@ -163,10 +163,10 @@ static void a_bad_request_is_refused_in_words_and_changes_nothing(void **state)
         { "h100:x", "gpus 'h100:x': 'x': not a number of gpus" },
         { "h100:0", "gpus 'h100:0': '0': no gpus; expected 1 to 4096, or a part like 0.5" },
         { "0.0005", "gpus: '0.0005': not a number with at most three decimals" },
-        { "4097", "gpus: '4097': at most 4096 gpus a member" },
+        { "4097", "gpus: '4097': at most 4096 gpus per member" },
         { "99999999999999999999", "gpus: '99999999999999999999': more than "
                                   "1000000000" },
-        { "24GB", "gpus: '24GB': neither a number of gpus nor a model; for memory say "
+        { "24GB", "gpus: '24GB': neither a number of gpus nor a model; for memory use "
                   "mem=20G (a share) or 24GB.. (gpus of that size)" },
         { "24GB..8GB", "gpus: '24GB..8GB': the smaller size comes first" },
         { "0..8GB", "gpus '0..8GB': '0': expected a size above 0" },
@@ -179,7 +179,7 @@ static void a_bad_request_is_refused_in_words_and_changes_nothing(void **state)
         { "mem=0", "gpus 'mem=0': '0': expected a size above 0" },
         { "mem=lots", "gpus 'mem=lots': 'lots': not a size; expected one like 512M, 20G or 1.5T" },
         { "mem=1G,mem=2G", "gpus 'mem=1G,mem=2G': 'mem=' is given twice" },
-        { "mem=1G:2", "gpus: 'mem=1G:2': a share by memory is of one gpu, without ':'" },
+        { "mem=1G:2", "gpus: 'mem=1G:2': a share by memory is a part of one gpu; expected no ':'" },
         { "memm=1G", "gpus 'memm=1G': unknown 'memm='; did you mean mem=?" },
         { "bananas=1G",
           "gpus 'bananas=1G': unknown 'bananas='; expected mem=, mig=, mps= or kind=" },
@@ -190,17 +190,18 @@ static void a_bad_request_is_refused_in_words_and_changes_nothing(void **state)
         { "mps=1.25%", "gpus 'mps=1.25%': mps=1.25: expected a percentage with at most one "
                        "decimal, as in mps=50%" },
         { "mig=big", "gpus 'mig=big': mig profile 'big': expected one like 1g.10gb or 3g.40gb" },
-        { "mig=3g.40gb:0.5", "gpus 'mig=3g.40gb:0.5': '0.5': a mig instance is not divided "
+        { "mig=3g.40gb:0.5", "gpus 'mig=3g.40gb:0.5': '0.5': a mig instance cannot be divided "
                              "further" },
-        { "mig=3g.40gb,0.5", "gpus 'mig=3g.40gb,0.5': mig= is not divided further by a part, mem= "
-                             "or mps=" },
-        { "mig=3g.40gb,nvlink", "gpus 'mig=3g.40gb,nvlink': nvlink is between whole gpus, not for "
-                                "mig instances" },
+        { "mig=3g.40gb,0.5", "gpus 'mig=3g.40gb,0.5': mig= cannot be divided further by a part, "
+                             "mem= or mps=" },
+        { "mig=3g.40gb,nvlink", "gpus 'mig=3g.40gb,nvlink': nvlink connects whole gpus; it cannot "
+                                "be combined with mig=" },
         { "0.5,mps=50%", "gpus '0.5,mps=50%': a part and mps= at once; mps=50% is half a gpu "
                          "already" },
-        { "2,mem=8G", "gpus '2,mem=8G': a share is of one gpu, not of 2; for more of them ask for "
+        { "2,mem=8G", "gpus '2,mem=8G': a share is a part of one gpu, not of 2; for more, request "
                       "more members (ranks)" },
-        { "0.5,nvlink", "gpus '0.5,nvlink': nvlink is between whole gpus, not for a share of one" },
+        { "0.5,nvlink", "gpus '0.5,nvlink': nvlink connects whole gpus; it cannot be combined with "
+                        "a share" },
         { "8G..16G,mem=20G", "gpus '8G..16G,mem=20G': mem= is more than the largest gpu of the "
                              "range has" },
         { "1,2", "gpus '1,2': '2': the number of gpus is given twice" },
@@ -211,7 +212,7 @@ static void a_bad_request_is_refused_in_words_and_changes_nothing(void **state)
         { "abcdefghijklmnopqrstuvwxyz0123456", "gpus 'abcdefghijklmnopqrstuvwxyz0123456': model "
                                                "'abcdefghijklmnopqrstuvwxyz0123456': longer than "
                                                "31 bytes" },
-        { "1,", "gpus '1,': an empty part; expected a number or model between ','" },
+        { "1,", "gpus '1,': an empty item; expected a number or model between ','" },
         { "1|", "gpus '1|': an empty alternative; expected one on each side of '|'" },
         { "1|2|3|4|5", "gpus '1|2|3|4|5': more than 4 alternatives" },
     };
@@ -267,7 +268,7 @@ static void slurm_gres_is_understood(void **state)
         { "shard:2", "gres 'shard:2': 'shard:2': expected gpu, gpu:COUNT, gpu:MODEL:COUNT or "
                      "mps:PERCENT" },
         { "gpu:h100:2,gpu:a100:1", "gres 'gpu:h100:2,gpu:a100:1': several kinds at once; for "
-                                   "alternatives say --gpus 'h100:2|a100:2'" },
+                                   "alternatives use --gpus 'h100:2|a100:2'" },
         { "gpu:1|gpu:2", "gres 'gpu:1|gpu:2': alternatives with '|' are for --gpus" },
         { "gpu:h100:", "gres 'gpu:h100:': nothing after ':'; expected a number, as in h100:2" },
     };
@@ -378,7 +379,7 @@ static void parts_that_do_not_fit_together_are_refused(void **state)
     REFUSED(request->memory_mib = -1, "memory: below 0");
     REFUSED(request->max_duration = 0, "max_duration: expected more than 0");
     REFUSED(request->gpu_alternatives = 5, "gpus: more than 4 alternatives");
-    REFUSED(request->gpus[0].count = 0, "gpus: 0 a member, not 1 to 4096");
+    REFUSED(request->gpus[0].count = 0, "gpus: 0 per member, not 1 to 4096");
     REFUSED(request->gpus[0].milli = 1001, "gpus: a share that is more than one gpu");
     REFUSED(request->gpus[0].kind = SHARE_FRACTION, "gpus: a share of 2 gpus, not of one");
     REFUSED(request->gpus[0].memory_mib = -1, "gpus: memory below 0");

@@ -138,7 +138,7 @@ static void what_is_no_recording_is_refused(void **state)
         { GPU("{\"model\": \"x\"}"), "gpus: 0: uuid: expected one" },
         { GPU("{\"uuid\": 5, \"model\": \"x\"}"),
           "gpus: 0: uuid: expected a text of less than 96 bytes" },
-        { GPU("{" A "}, {" A "}"), "gpus: 1: uuid: a is there twice" },
+        { GPU("{" A "}, {" A "}"), "gpus: 1: uuid: a appears twice" },
         { GPU("{" A ", \"memory\": -1}"),
           "gpus: 0: memory: expected a whole number from 0 to 1099511627776" },
         { GPU("{" A ", \"numa\": 1.5}"), "gpus: 0: numa: expected a whole number from 0 to 32767" },

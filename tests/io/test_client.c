@@ -103,7 +103,7 @@ static void a_reply_that_breaks_off_is_a_failure(void **state)
     static const struct {
         const char *reply, *words;
     } cases[] = {
-        { "", "it closed the connection without an answer" },
+        { "", "it closed the connection without a reply" },
         { "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\non", "stream ended at an unexpected time" },
         { "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\non",
           "stream ended at an unexpected time" },

@@ -146,7 +146,7 @@ static void another_database_can_be_given(void **state)
     assert_int_equal(file_replace(path, "cheese", 6, NULL), 0);
     setenv("TZDIR", folder, 1);
     assert_int_equal(zone_load("Moon", &zone, &err), -EINVAL);
-    assert_string_equal(err.text, "zone Moon: no TZif file, or cut short");
+    assert_string_equal(err.text, "zone Moon: not a TZif file, or truncated");
     assert_int_equal(zone_load("Europe/Berlin", &zone, &err), -ENOENT);
     assert_non_null(strstr(err.text, folder));
     assert_int_equal(zone_load("UTC", &zone, NULL), 0);
@@ -199,8 +199,8 @@ static void zones_with_leap_seconds_are_refused(void **state)
         skip();
     }
     assert_int_equal(zone_load("right/Europe/Berlin", &zone, &err), -EINVAL);
-    assert_string_equal(err.text, "zone right/Europe/Berlin: counts leap seconds; expected one of "
-                                  "POSIX time");
+    assert_string_equal(err.text, "zone right/Europe/Berlin: leap seconds; expected a zone "
+                                  "without them");
 }
 
 int main(void)

@@ -244,7 +244,7 @@ static void what_is_wrong_is_said(void **state)
           "'22:00-06:00:00': '06:00:00' where a time of day like 22:00, up to 24:00 was expected" },
         { "22:00-06:00 mon", -EINVAL, "'22:00-06:00 mon': 'mon' where nothing more was expected" },
         { "08:00-08:00", -EINVAL,
-          "'08:00-08:00': ends when it begins; a whole day is 00:00-24:00" },
+          "'08:00-08:00': ends at the time at which it begins; a whole day is 00:00-24:00" },
         { "24:00-06:00", -EINVAL,
           "'24:00-06:00': begins at 24:00; expected 00:00 of the day after" },
         { "mon-fry 9:00-17:00", -EINVAL,
@@ -261,7 +261,8 @@ static void what_is_wrong_is_said(void **state)
           "'mon-fri 20:00 - sat 08:00': several days before the time; expected one, like fri 20:00 "
           "- mon 06:00" },
         { "fri 20:00 - fri 20:00", -EINVAL,
-          "'fri 20:00 - fri 20:00': ends when it begins; a whole day is 00:00-24:00" },
+          "'fri 20:00 - fri 20:00': ends at the time at which it begins; a whole day is "
+          "00:00-24:00" },
         { "fri 20:00 - day 20:00", -EINVAL,
           "'fri 20:00 - day 20:00': 'day' where a day like mon, tue, wed, thu, fri, sat or sun was "
           "expected" },
@@ -278,20 +279,19 @@ static void what_is_wrong_is_said(void **state)
           "'month-day 0': '0' where a day of the month, 1 to 31, or last was expected" },
         { "month-day 1,32", -EINVAL,
           "'month-day 1,32': '32' where a day of the month, 1 to 31, or last was expected" },
-        { "month-day 9-3", -EINVAL,
-          "'month-day 9-3': a range of days of the month that runs backwards" },
+        { "month-day 9-3", -EINVAL, "'month-day 9-3': a range of days that ends before it begins" },
         { "first day", -EINVAL,
           "'first day': 'day' where a day like mon, tue, wed, thu, fri, sat or sun was expected" },
         { "cron 0 2 * * *", -EINVAL,
-          "'cron 0 2 * * *': expected five fields and how long, like cron 0 2 * * 1-5 for 4h" },
+          "'cron 0 2 * * *': expected five fields and a duration, like cron 0 2 * * 1-5 for 4h" },
         { "cron 0 2 * * for 4h", -EINVAL,
           "' 0 2 * *': not five fields; expected minute, hour, day, month and weekday, like 0 2 * "
           "* "
           "1-5" },
         { "cron 0 2 * * * for 32d", -ERANGE,
-          "'cron 0 2 * * * for 32d': expected whole seconds behind 'for', up to 31d" },
+          "'cron 0 2 * * * for 32d': expected whole seconds after 'for', up to 31d" },
         { "cron 0 2 * * * for 500ms", -ERANGE,
-          "'cron 0 2 * * * for 500ms': expected whole seconds behind 'for', up to 31d" },
+          "'cron 0 2 * * * for 500ms': expected whole seconds after 'for', up to 31d" },
         { "except mon", -EINVAL, "no times; expected some like 22:00-06:00 or mon-fri" },
         { "mon except tue except wed", -EINVAL, "'mon except tue except wed': 'except' twice" },
         { "mon\x1b[31m", -EINVAL, "a control character or no UTF-8 in it" },

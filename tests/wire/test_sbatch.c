@@ -287,8 +287,8 @@ static void a_bad_command_line_is_refused_in_words(void **state)
           "--notify: --mail-type is given already, expected one of them" },
         { "--ntasks-per-gpu 1", "--ntasks-per-gpu: not supported; use --ntasks and "
                                 "--gpus-per-task" },
-        { "--gpus 1.5", "gpus: '1.5': parts are of one gpu; expected a whole number or less "
-                        "than 1" },
+        { "--gpus 1.5", "gpus: '1.5': expected a whole number of gpus, or a part of "
+                        "one (less than 1)" },
         { "--gres shard:1", "gres 'shard:1': 'shard:1': expected gpu, gpu:COUNT, gpu:MODEL:COUNT "
                             "or mps:PERCENT" },
         { "--gres gpu:2 -n 3", "--gres: 'gpu:2' of a node cannot be divided among 3 members; use "

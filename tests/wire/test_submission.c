@@ -319,8 +319,8 @@ static void what_is_not_acted_on_is_named(void **state)
         submission->notes,
         "{x.yaml:1: defaults: cache: not supported yet, ignored} "
         "{x.yaml:6: stage a: gpus: nvlink: not supported yet, ignored} "
-        "{x.yaml:8: stage a: nodes: with ranks, only the smaller number counts: the least to be "
-        "spread over}");
+        "{x.yaml:8: stage a: nodes: with ranks, only the smaller number counts: the fewest "
+        "nodes}");
 }
 
 static void a_range_of_ranks_or_nodes_is_an_elastic_gang(void **state)
@@ -492,8 +492,8 @@ static const struct {
     { "run: x\nbegin: \"25:00\"\n", "x.yaml:2: begin: '25:00': " TIME_EXPECTED },
     { "run: x\nbegin: 2030-02-30\n", "x.yaml:2: begin: '2030-02-30': " TIME_EXPECTED },
     { "run: x\nbegin: now+4000d\n", "x.yaml:2: begin: '4000d': longer than 10 years" },
-    { "run: x\ngpus: 1.5\n", "x.yaml:2: gpus: '1.5': parts are of one gpu; expected a whole "
-                             "number or less than 1" },
+    { "run: x\ngpus: 1.5\n", "x.yaml:2: gpus: '1.5': expected a whole number of gpus, or a "
+                             "part of one (less than 1)" },
     { "run: x\ngpus: true\n", "x.yaml:2: gpus: expected a string or number like h100:2, not true "
                               "or false" },
     { "run: x\ngpus: {anyof: [1]}\n",
@@ -606,9 +606,8 @@ static const struct {
     { "run: x\nmax_duration: 2x\n", "x.yaml:2: max_duration: '2x': not a duration; expected one "
                                     "like 90s, 1h30m or 2-12:00:00" },
     { "run: x\nmax_duration: 0s\n", "x.yaml:2: max_duration: expected more than 0s" },
-    { "run: x\nestimate: 0\n", "x.yaml:2: estimate: expected how long it will run, more than 0s" },
-    { "run: x\nestimate: unlimited\n",
-      "x.yaml:2: estimate: expected how long it will run, more than 0s" },
+    { "run: x\nestimate: 0\n", "x.yaml:2: estimate: expected a run time of more than 0s" },
+    { "run: x\nestimate: unlimited\n", "x.yaml:2: estimate: expected a run time of more than 0s" },
     { "run: x\nmax_duration: 2h\nestimate: 3h\n",
       "x.yaml:3: estimate: 3h00m, but max_duration ends it after 2h00m" },
     { "run: x\ndeadline: soon\n", "x.yaml:2: deadline: 'soon': not a time; expected one like "

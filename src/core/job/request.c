@@ -86,10 +86,11 @@ static int read_amount(struct draft *draft, const char *string, struct error *er
         return error_set(err, -EINVAL, "'%s': no gpus; expected 1 to %d, or a part like 0.5",
                          string, REQUEST_GPUS_MAX);
     if (milli > (int64_t)REQUEST_GPUS_MAX * GPU_MILLI)
-        return error_set(err, -ERANGE, "'%s': at most %d gpus a member", string, REQUEST_GPUS_MAX);
+        return error_set(err, -ERANGE, "'%s': at most %d gpus per member", string,
+                         REQUEST_GPUS_MAX);
     if (milli > GPU_MILLI && milli % GPU_MILLI != 0)
         return error_set(err, -EINVAL,
-                         "'%s': parts are of one gpu; expected a whole number or less than 1",
+                         "'%s': expected a whole number of gpus, or a part of one (less than 1)",
                          string);
     if (milli < GPU_MILLI) {
         draft->has_fraction = true;
@@ -181,7 +182,7 @@ static int read_mig(struct draft *draft, struct span value, struct error *err)
         return 0;
     int code = read_amount(draft, span_string(span_trim(value), buffer), err);
     if (code == 0 && draft->has_fraction)
-        return error_set(err, -EINVAL, "'%s': a mig instance is not divided further", buffer);
+        return error_set(err, -EINVAL, "'%s': a mig instance cannot be divided further", buffer);
     return code;
 }
 
@@ -263,7 +264,8 @@ static int read_setting(struct draft *draft, struct span item, struct error *err
     if (!is_memory)
         return read_mps(draft, value, err);
     if (memchr(value.bytes, ':', value.length))
-        return error_set(err, -EINVAL, "'%.80s': a share by memory is of one gpu, without ':'",
+        return error_set(err, -EINVAL,
+                         "'%.80s': a share by memory is a part of one gpu; expected no ':'",
                          span_string(item, buffer));
     draft->has_memory = true;
     return read_size(value, &draft->ask.memory_mib, err);
@@ -298,7 +300,7 @@ static int read_item(struct draft *draft, struct span item, struct error *err)
     const char *string = span_string(item, buffer);
 
     if (item.length == 0)
-        return error_set(err, -EINVAL, "an empty part; expected a number or model between ','");
+        return error_set(err, -EINVAL, "an empty item; expected a number or model between ','");
     if (strstr(string, ".."))
         return read_range(draft, item, err);
     if (strchr(string, '='))
@@ -315,11 +317,11 @@ static int read_item(struct draft *draft, struct span item, struct error *err)
         return read_amount(draft, string, err);
     if (strchr(string, ':') && strspn(string, "0123456789.:") == item.length)
         return error_set(err, -EINVAL,
-                         "'%.40s': a part is of one gpu; for more of them ask for more members "
+                         "'%.40s': a share is a part of one gpu; for more, request more members "
                          "(ranks)",
                          string);
     return error_set(err, -EINVAL,
-                     "'%.40s': neither a number of gpus nor a model; for memory say mem=20G "
+                     "'%.40s': neither a number of gpus nor a model; for memory use mem=20G "
                      "(a share) or 24GB.. (gpus of that size)",
                      string);
 }
@@ -331,20 +333,22 @@ static int draft_finish(struct draft *draft, struct error *err)
     bool is_share = draft->has_fraction || draft->has_memory || draft->has_mps;
 
     if (draft->has_mig && is_share)
-        return error_set(err, -EINVAL, "mig= is not divided further by a part, mem= or mps=");
+        return error_set(err, -EINVAL, "mig= cannot be divided further by a part, mem= or mps=");
     if (draft->has_mps && draft->has_fraction)
         return error_set(err, -EINVAL, "a part and mps= at once; mps=50%% is half a gpu already");
     if (is_share && draft->has_count && ask->count > 1)
         return error_set(err, -EINVAL,
-                         "a share is of one gpu, not of %u; for more of them ask for more members "
+                         "a share is a part of one gpu, not of %u; for more, request more members "
                          "(ranks)",
                          ask->count);
     if (is_share && ask->nvlink)
-        return error_set(err, -EINVAL, "nvlink is between whole gpus, not for a share of one");
+        return error_set(err, -EINVAL,
+                         "nvlink connects whole gpus; it cannot be combined with a share");
     if (draft->has_mig && ask->nvlink)
-        return error_set(err, -EINVAL, "nvlink is between whole gpus, not for mig instances");
+        return error_set(err, -EINVAL,
+                         "nvlink connects whole gpus; it cannot be combined with mig=");
     if (ask->accelerator[0] && (draft->has_mig || draft->has_mps))
-        return error_set(err, -EINVAL, "mig= and mps= are of gpus, not of kind %s",
+        return error_set(err, -EINVAL, "mig= and mps= are for gpus, not for kind %s",
                          ask->accelerator);
     if (ask->size_mib_max > 0 && ask->memory_mib > ask->size_mib_max)
         return error_set(err, -EINVAL, "mem= is more than the largest gpu of the range has");
@@ -473,7 +477,7 @@ static int parse_gres(struct request *request, const char *gres, struct error *e
         more = memchr(text.bytes, ',', text.length) != NULL;
         if (words.length > 0)
             return error_set(err, -EINVAL,
-                             "several kinds at once; for alternatives say --gpus 'h100:2|a100:2'");
+                             "several kinds at once; for alternatives use --gpus 'h100:2|a100:2'");
         int code = gres_words(span_cut(&text, ','), &words, err);
         if (code < 0)
             return code;

@@ -12,7 +12,7 @@ enum { CPU_MILLI_MAX = 100000 * 1000 };
 static int check_ask(const struct gpu_ask *ask, struct error *err)
 {
     if (ask->count < 1 || ask->count > REQUEST_GPUS_MAX)
-        return error_set(err, -EINVAL, "gpus: %u a member, not 1 to %d", (unsigned)ask->count,
+        return error_set(err, -EINVAL, "gpus: %u per member, not 1 to %d", (unsigned)ask->count,
                          REQUEST_GPUS_MAX);
     if (ask->kind > SHARE_MPS || ask->milli > GPU_MILLI)
         return error_set(err, -EINVAL, "gpus: a share that is more than one gpu");

@@ -127,7 +127,7 @@ static int read_condition(struct parser *parser)
             last(parser)->is_or = true;
         code = read_term(parser, &is_several);
         if (code == 0 && is_several && (is_more || skip(parser, "|")))
-            return error_set(parser->err, -EINVAL, "'%.80s': notin stands alone, without |",
+            return error_set(parser->err, -EINVAL, "'%.80s': notin cannot be combined with |",
                              parser->text);
         is_more = true;
     } while (code == 0 && skip(parser, "|"));

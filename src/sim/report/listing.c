@@ -30,8 +30,8 @@ static const struct line lines[] = {
     { "makespan", NULL, "makespan", UNIT_SECONDS },
     { "utilization", NULL, "utilization", UNIT_PERCENT },
     { "blocked_idle", NULL, "blocked idle", UNIT_PERCENT },
-    { "fragmentation", "of_capacity", "fragmentation of all", UNIT_PERCENT },
-    { "fragmentation", "of_idle", "fragmentation of idle", UNIT_PERCENT },
+    { "fragmentation", "of_capacity", "fragmentation, % of all GPUs", UNIT_PERCENT },
+    { "fragmentation", "of_idle", "fragmentation, % of idle GPUs", UNIT_PERCENT },
     { "largest_gang", "node", "free whole GPUs, one node", UNIT_PLAIN },
     { "largest_gang", "cluster", "free whole GPUs, all", UNIT_PLAIN },
     { "finish_time_fairness", "mean", "finish-time fairness, mean", UNIT_PLAIN },
@@ -44,9 +44,9 @@ static const struct line lines[] = {
     { "backfill", "percent", "started by backfill", UNIT_PERCENT },
     { "deadlines", "met", "deadlines met", UNIT_PLAIN },
     { "deadlines", "met_percent", "deadlines met", UNIT_PERCENT },
-    { "start_estimates", "coverage", "start estimates held", UNIT_PERCENT },
-    { "start_estimates", "median_error", "start estimates, error", UNIT_SECONDS },
-    { "start_estimates", "limits_median_error", "by limits alone, error", UNIT_SECONDS },
+    { "start_estimates", "coverage", "starts within the range", UNIT_PERCENT },
+    { "start_estimates", "median_error", "start estimates, median error", UNIT_SECONDS },
+    { "start_estimates", "limits_median_error", "limits alone, median error", UNIT_SECONDS },
     { "energy", "kwh_per_gpu_hour", "kWh a GPU-hour", UNIT_PLAIN },
     { "decision_latency", "p50", "decision, median", UNIT_NS },
     { "decision_latency", "p99", "decision, p99", UNIT_NS },
@@ -54,7 +54,7 @@ static const struct line lines[] = {
     { "jobs", "finished", "finished", UNIT_PLAIN },
     { "jobs", "timed_out", "timed out", UNIT_PLAIN },
     { "jobs", "dropped", "dropped", UNIT_PLAIN },
-    { "events_per_second", NULL, "events a second", UNIT_PLAIN },
+    { "events_per_second", NULL, "events per second", UNIT_PLAIN },
 };
 
 static void add_value(struct table *table, const json_t *value, int unit)
@@ -174,7 +174,7 @@ void listing_format(const json_t *reports, const struct table_view *view, struct
         json_int_t bad =
             json_integer_value(json_object_get(json_object_get(report, "workload"), "bad_lines"));
         if (bad > 0)
-            text_printf(text, "%" JSON_INTEGER_FORMAT " bad lines passed over in %s\n", bad,
+            text_printf(text, "%" JSON_INTEGER_FORMAT " bad lines skipped in %s\n", bad,
                         json_string_value(json_object_get(report, "experiment")));
     }
 }

@@ -39,7 +39,7 @@ static int inflate(struct workload *workload, double wanted_milli, struct dice *
     for (size_t i = 0; i < original; i++)
         asked += (double)sim_job_milli(&workload->jobs.items[i]);
     if (asked <= 0)
-        return error_set(err, -EINVAL, "inflate: no job asks for a gpu");
+        return error_set(err, -EINVAL, "inflate: no job requests a gpu");
     while (asked > wanted_milli && workload->jobs.count > 1) {
         size_t which = dice_below(dice, workload->jobs.count);
         asked -= (double)sim_job_milli(&workload->jobs.items[which]);
@@ -87,7 +87,7 @@ static int make_load(struct workload *workload, const struct adapt *adapt, doubl
     workload->jobs.count = drawn.jobs.count;
     workload->jobs.capacity = drawn.jobs.capacity;
     if (work <= 0 || gpus <= 0 || now > (double)WORKLOAD_TIME_MAX)
-        return error_set(err, -EINVAL, "load: the jobs' run times and gpus make none");
+        return error_set(err, -EINVAL, "load: the jobs request no GPU time");
     return 0;
 }
 

@@ -176,7 +176,7 @@ static void show_progress(const struct batch *batch)
         return;
     for (size_t i = 0; i < batch->part_count; i++)
         jobs += batch->progress[i];
-    fprintf(stderr, "\r\033[K%s%s%s: run %zu of %zu, %" PRIu64 " jobs over",
+    fprintf(stderr, "\r\033[K%s%s%s: run %zu of %zu, %" PRIu64 " jobs done",
             batch->experiment->name, batch->experiment->variant[0] ? " " : "",
             batch->experiment->variant, batch->over, batch->part_count, jobs);
     fflush(stderr);

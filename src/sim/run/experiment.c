@@ -334,7 +334,7 @@ static int add_variants(const struct reader *reader, json_t *document, const cha
             return reader_fail(reader, -EINVAL, document, "variants", "expected each with a name");
         for (size_t k = 0; k < list->items.count; k++) {
             if (strcmp(list->items.items[k]->variant, name) == 0)
-                return reader_fail(reader, -EINVAL, document, "variants", "'%s' is there twice",
+                return reader_fail(reader, -EINVAL, document, "variants", "'%s' appears twice",
                                    name);
         }
         json_object_del(merged, "variants");

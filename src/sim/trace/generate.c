@@ -83,7 +83,7 @@ int generate(const struct generator *generator, struct workload *workload, struc
     double every = (double)generator->every;
     if (every <= 0) {
         if (generator->load <= 0 || generator->capacity_gpus <= 0)
-            return error_set(err, -EINVAL, "generate: no load to make; expected every, or load");
+            return error_set(err, -EINVAL, "generate: no arrival rate; expected every or load");
         every = work / generator->capacity_gpus / generator->load / generator->jobs;
     }
     for (uint32_t i = 0; i < generator->jobs; i++) {

@@ -353,9 +353,10 @@ static int read_array_max(const struct draft_key *key, const char *text, uint32_
     unsigned long value = strtoul(text, &end, 10);
 
     if (!isdigit((unsigned char)text[0]) || *end || value < 1 || value > SUBMISSION_JOBS_MAX)
-        return key_fail(key, -EINVAL,
-                        "'%.40s' after '%%': expected how many may run at once, 1 to %d", text,
-                        SUBMISSION_JOBS_MAX);
+        return key_fail(
+            key, -EINVAL,
+            "'%.40s' after '%%': expected the number of tasks that may run at once, 1 to %d", text,
+            SUBMISSION_JOBS_MAX);
     *ret = (uint32_t)value;
     return 0;
 }
@@ -520,7 +521,7 @@ static const struct draft_row draft_rows[] = {
       .most = USEC_NEVER, .range = "expected more than 0s" },
     { "grace", .read = read_duration, .offset = OF_DRAFT(grace), UP_TO_A_DAY },
     { "estimate", .read = read_estimate, .offset = OF_DRAFT(estimate), .least = 1,
-      .most = USEC_NEVER - 1, .range = "expected how long it will run, more than 0s" },
+      .most = USEC_NEVER - 1, .range = "expected a run time of more than 0s" },
     { "deadline", .read = read_deadline, .expected = "a time" },
     { "tariff", .read = read_tariff },
     { "preemptible", .read = read_flag, .offset = OF_DRAFT(preemptible) },

@@ -182,7 +182,7 @@ static void note_request(struct parser *parser, const struct scope *scope,
         note(parser, &gpus->reader, gpus->object, "gpus", "nvlink: not supported yet, ignored");
     if (request->nodes_max > request->nodes_min)
         note(parser, &nodes->reader, nodes->object, "nodes",
-             "with ranks, only the smaller number counts: the least to be spread over");
+             "with ranks, only the smaller number counts: the fewest nodes");
 }
 
 static int add_job(struct parser *parser, const struct draft_source *source,
