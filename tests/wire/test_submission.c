@@ -556,7 +556,7 @@ static const struct {
     { "run: x\narray: a\n", "x.yaml:2: array: 'a': not a set of numbers; expected one like 0-9 or "
                             "1,3,5-20:5" },
     { "run: x\narray: 0-9%0\n",
-      "x.yaml:2: array: '0' after '%': expected how many may run at once, "
+      "x.yaml:2: array: '0' after '%': expected the number of tasks that may run at once, "
       "1 to 10000" },
     { "run: x\narray: 0-99999\n", "x.yaml:2: array: '0-99999': at most 10000 numbers, the largest "
                                   "4000000" },
