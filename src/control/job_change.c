@@ -31,6 +31,16 @@ static bool can_take(const struct job *job, enum event_kind kind)
     }
 }
 
+/* What the cluster, the queue and the limits of the job's user allow, there. */
+static int check_limits(const struct state *state, const struct job *job, uint32_t queue,
+                        struct error *err)
+{
+    const struct request *request = state_request(state, job);
+
+    int code = admit_check(state, request, queue, job->is_preemptible, err);
+    return code < 0 ? code : admit_check_user(state, request, queue, job->user, job->gid, err);
+}
+
 /* The queue and the cluster may have changed since the job ended. */
 static int check_requeue(const struct state *state, const struct job_change *wish,
                          const struct job *job, struct error *err)
@@ -42,9 +52,7 @@ static int check_requeue(const struct state *state, const struct job_change *wis
                          "job %" PRIu64 ": its queue %s takes no jobs any more", job->id,
                          queue->name);
     int code = queue_policy_check_job(state, wish->who, job->queue, job, job->max_duration, err);
-    return code < 0 ? code
-                    : admit_check(state, state_request(state, job), job->queue, job->is_preemptible,
-                                  err);
+    return code < 0 ? code : check_limits(state, job, job->queue, err);
 }
 
 static int check_update(const struct state *state, const struct job_change *wish,
@@ -73,9 +81,7 @@ static int check_update(const struct state *state, const struct job_change *wish
                          job->id);
     if (wish->queue[0] || duration > job->max_duration)
         code = queue_policy_check_job(state, wish->who, queue, job, duration, err);
-    return code < 0 || !wish->queue[0]
-               ? code
-               : admit_check(state, state_request(state, job), queue, job->is_preemptible, err);
+    return code < 0 || !wish->queue[0] ? code : check_limits(state, job, queue, err);
 }
 
 static int check(const struct state *state, const struct job_change *wish, const struct job *job,

@@ -105,19 +105,25 @@ int admit_check(const struct state *state, const struct request *request, uint32
 }
 
 int admit_check_user(const struct state *state, const struct request *request, uint32_t queue,
-                     const struct identity *who, struct error *err)
+                     uint32_t user, uint32_t gid, struct error *err)
 {
     AUTO_RELEASE(text) struct text text = { 0 };
     struct why why;
-    uint32_t user = 0;
 
-    while (user < state->users.count && strcmp(state->users.items[user], who->name) != 0)
-        user++;
-    sched_admit_user(state, request, queue, user, who->gid, &why);
+    sched_admit_user(state, request, queue, user, gid, &why);
     if (why.kind == WHY_NONE)
         return 0;
     never_say(state, request, &why, &text);
     return error_set(err, REFUSED_NEVER, "%s", text_string(&text));
+}
+
+uint32_t user_find(const struct state *state, const char *name)
+{
+    uint32_t user = 0;
+
+    while (user < state->users.count && strcmp(state->users.items[user], name) != 0)
+        user++;
+    return user;
 }
 
 bool cluster_is_real(const struct state *state)

@@ -21,9 +21,12 @@ int admit_find_queue(const struct state *state, const char *name, uint32_t *ret,
 int admit_check(const struct state *state, const struct request *request, uint32_t queue,
                 bool is_preemptible, struct error *err);
 
-/* The same for the limits of the user and of their Unix group. */
+/* The same for the limits of a user (by number) and of a Unix group. */
 int admit_check_user(const struct state *state, const struct request *request, uint32_t queue,
-                     const struct identity *who, struct error *err);
+                     uint32_t user, uint32_t gid, struct error *err);
+
+/* The number of a user; that of the next one if the user is not known. */
+uint32_t user_find(const struct state *state, const char *name);
 
 /* Whether any device is real. Synthetic devices represent a cluster for trials: they accept shares
  * of any kind, and do not show which devices there will be. */

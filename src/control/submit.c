@@ -72,10 +72,32 @@ static int check_notify(const struct watch_rules *rules, const struct job_draft 
     return 0;
 }
 
+/* Labels are bits, and those of all users together are few: one user may bring a part of them. */
+static int check_labels(struct submit *submit, const struct job_draft *draft, uint32_t user,
+                        struct error *err)
+{
+    const struct class_table *classes = &control_state(submit->control)->classes;
+
+    submit->labels_new += class_labels_new(classes, &draft->request);
+    if (submit->labels_new == 0)
+        return 0;
+    if (submit->labels_new > class_labels_unused(classes))
+        return error_set(err, REFUSED_CONFLICT,
+                         "labels: jobs have %d different labels already, no more are taken; "
+                         "expected one that is used, or fewer",
+                         CLASS_LABELS_MAX);
+    if (class_labels_of_user(classes, user) + submit->labels_new > CLASS_LABELS_USER_MAX)
+        return error_set(err, REFUSED_CONFLICT,
+                         "labels: your jobs would have more than %d labels that no other user's "
+                         "job had before; expected labels that are used, or fewer",
+                         CLASS_LABELS_USER_MAX);
+    return 0;
+}
+
 static int check_draft(struct submit *submit, struct job_draft *draft, struct error *err)
 {
     const struct state *state = control_state(submit->control);
-    uint32_t queue = QUEUE_DEFAULT;
+    uint32_t queue = QUEUE_DEFAULT, user = user_find(state, submit->who->name);
 
     settle_partition(state, draft);
     int code = admit_find_queue(state, queue_of(draft), &queue, err);
@@ -97,12 +119,9 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
                              " has ended, and will not be '%s' any more: this could never run",
                              draft->depends[i].on, need_kind_name(draft->depends[i].when));
     }
-    submit->labels_new += class_labels_new(&state->classes, &draft->request);
-    if (submit->labels_new > 0 && submit->labels_new > class_labels_unused(&state->classes))
-        return error_set(err, REFUSED_CONFLICT,
-                         "labels: jobs have %d different labels already, no more are taken; "
-                         "expected one that is used, or fewer",
-                         CLASS_LABELS_MAX);
+    code = check_labels(submit, draft, user, err);
+    if (code < 0)
+        return code;
     if (submit->control->is_whole_only && wants_share(&draft->request, false))
         return error_set(err, REFUSED_NEVER,
                          "gpus: a part of a GPU; this engine allocates whole GPUs only");
@@ -111,7 +130,8 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
                          "gpus: a share by MPS, but this node has no nvidia-cuda-mps-control; "
                          "expected a part like 0.5, which is not enforced");
     code = admit_check(state, &draft->request, queue, draft->preemptible, err);
-    return code < 0 ? code : admit_check_user(state, &draft->request, queue, submit->who, err);
+    return code < 0 ? code
+                    : admit_check_user(state, &draft->request, queue, user, submit->who->gid, err);
 }
 
 static int settle_begin(struct submit *submit, struct job_draft *draft, struct error *err)
@@ -379,13 +399,11 @@ static size_t needs_of(const struct submission *submission)
     return needs;
 }
 
-static size_t unfinished_of(const struct state *state, const char *user)
+static size_t unfinished_of(const struct state *state, const char *name)
 {
-    for (size_t i = 0; i < state->users.count && i < state->unfinished.count; i++) {
-        if (strcmp(state->users.items[i], user) == 0)
-            return state->unfinished.items[i];
-    }
-    return 0;
+    uint32_t user = user_find(state, name);
+
+    return user < state->unfinished.count ? state->unfinished.items[user] : 0;
 }
 
 static int check_count(const struct submit *submit, struct error *err)

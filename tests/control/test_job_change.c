@@ -183,6 +183,29 @@ static void a_move_keeps_to_the_bounds_of_the_queue(void **state)
                    "queue short: max_duration 1h00m: the longest is 30m00s");
 }
 
+static void a_move_keeps_to_the_limits_of_the_user(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    struct job_change move = { .queue = "small" };
+
+    desk_configure(desk, "queues: {small: {users: {each: 1, eve: 2}}, large: {}}");
+    uint64_t id = desk_submit(desk, &desk->ana, "{" JOB ", gpus: 2, queue: large}");
+    uint64_t one = desk_submit(desk, &desk->ana, "{" JOB ", gpus: 1, queue: large}");
+    ASSERT_REFUSED(desk, update(desk, &desk->ana, id, move, &err), REFUSED_NEVER,
+                   "2 gpus: a user in queue small never holds more than 1 gpu");
+    /* The limit is that of the job's user, whoever moves it. */
+    ASSERT_REFUSED(desk, update(desk, &desk->root, id, move, &err), REFUSED_NEVER,
+                   "2 gpus: a user in queue small never holds more than 1 gpu");
+    ASSERT_DONE(update(desk, &desk->ana, one, move, &err));
+    uint64_t other = desk_submit(desk, &desk->eve, "{" JOB ", gpus: 2, queue: large}");
+    ASSERT_DONE(update(desk, &desk->root, other, move, &err));
+    ASSERT_DONE(change(desk, &desk->eve, other, EVENT_CANCEL, &err));
+    desk_configure(desk, "queues: {small: {users: {each: 1}}, large: {}}");
+    ASSERT_REFUSED(desk, change(desk, &desk->eve, other, EVENT_REQUEUE, &err), REFUSED_NEVER,
+                   "2 gpus: a user in queue small never holds more than 1 gpu");
+}
+
 static void a_queue_has_administrators_of_its_own(void **state)
 {
     (void)state;
@@ -306,6 +329,7 @@ int main(void)
         cmocka_unit_test(an_update_says_what_it_may_not_change),
         cmocka_unit_test(what_it_was_admitted_to_may_be_gone),
         cmocka_unit_test(a_move_keeps_to_the_bounds_of_the_queue),
+        cmocka_unit_test(a_move_keeps_to_the_limits_of_the_user),
         cmocka_unit_test(a_queue_has_administrators_of_its_own),
         cmocka_unit_test(a_pipeline_goes_on_from_what_failed),
         cmocka_unit_test(a_stage_alone_runs_without_what_failed),

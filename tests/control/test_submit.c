@@ -378,6 +378,35 @@ static void one_user_has_a_part_of_the_jobs_only(void **state)
     ASSERT_DONE(submit_all(&desk->control, &desk->eve, one, &err));
 }
 
+static int submit_labels(struct desk *desk, const struct identity *who, int from, struct error *err)
+{
+    AUTO_FREE char *yaml =
+        mem_printf("{" JOB ", hold: true, labels: [l%d, l%d], anti_affinity: [l%d, l%d]}", from,
+                   from + 1, from + 2, from + 3);
+    AUTO(json) json_t *job = desk_json(yaml);
+
+    return submit_all(&desk->control, who, job, err);
+}
+
+static void one_user_cannot_take_all_labels(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    const char *words = "labels: your jobs would have more than 16 labels that no other user's job "
+                        "had before; expected labels that are used, or fewer";
+
+    for (int i = 0; i < 4; i++)
+        ASSERT_DONE(submit_labels(desk, &desk->ana, i * 4, &err));
+    ASSERT_REFUSED(desk, submit_labels(desk, &desk->ana, 16, &err), REFUSED_CONFLICT, words);
+    ASSERT_DONE(submit_labels(desk, &desk->eve, 16, &err));
+    ASSERT_DONE(submit_labels(desk, &desk->ana, 16, &err)); /* used, and not the user's own */
+    ASSERT_REFUSED(desk, submit_labels(desk, &desk->ana, 18, &err), REFUSED_CONFLICT, words);
+    /* What is over and forgotten takes no label. */
+    desk_tell(desk, (struct event){ .kind = EVENT_CANCEL, .cancel = { .job = 1, .user = "ana" } });
+    desk_tell(desk, (struct event){ .kind = EVENT_FORGET, .forget.id = 1 });
+    ASSERT_DONE(submit_labels(desk, &desk->ana, 18, &err));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -393,6 +422,7 @@ int main(void)
         cmocka_unit_test(a_job_that_ran_out_of_memory_gets_more),
         cmocka_unit_test(a_share_by_mps_needs_mps),
         cmocka_unit_test(limits_of_a_request),
+        cmocka_unit_test(one_user_cannot_take_all_labels),
         cmocka_unit_test(one_user_has_a_part_of_the_jobs_only),
     };
 

@@ -109,6 +109,26 @@ uint32_t class_labels_unused(const struct class_table *table)
     return count;
 }
 
+void class_note_user(struct class_table *table, uint32_t number, uint32_t user)
+{
+    const struct class *class = table->classes.items[number];
+    uint64_t labels = class->labels | class->apart;
+
+    for (uint32_t i = 0; labels != 0 && i < CLASS_LABELS_MAX; i++) {
+        if (labels >> i & 1 && table->labels[i].user == 0)
+            table->labels[i].user = user + 1;
+    }
+}
+
+uint32_t class_labels_of_user(const struct class_table *table, uint32_t user)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < CLASS_LABELS_MAX; i++)
+        count += table->labels[i].references > 0 && table->labels[i].user == user + 1;
+    return count;
+}
+
 uint64_t class_label_bits(const struct class_table *table, const struct job_label *labels,
                           uint32_t count)
 {
@@ -141,8 +161,11 @@ static uint64_t take_labels(struct class_table *table, const struct job_label *l
 
 static void drop_labels(struct class_table *table, const struct job_label *labels, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++)
-        table->labels[find_label(table, labels[i].name)].references--;
+    for (uint32_t i = 0; i < count; i++) {
+        struct class_label *label = &table->labels[find_label(table, labels[i].name)];
+        if (--label->references == 0)
+            label->user = 0;
+    }
 }
 
 /* With its own roles and conditions behind it. */

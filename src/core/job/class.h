@@ -26,12 +26,14 @@ struct class
     /* The roles and the conditions follow, where there are some. */
 };
 
-enum { CLASS_LABELS_MAX = 64 };
+/* In all, and of those that one user may bring. */
+enum { CLASS_LABELS_MAX = 64, CLASS_LABELS_USER_MAX = 16 };
 
 /* A label of a job, which is a bit while a class has it. */
 struct class_label {
     char name[REQUEST_LABEL_SIZE];
     uint32_t references;
+    uint32_t user; /* who brought it, plus one; 0: not said */
 };
 
 struct class_table {
@@ -45,6 +47,9 @@ struct class_table {
 /* How many labels of the request have no bit yet, and for how many there are bits. */
 uint32_t class_labels_new(const struct class_table *table, const struct request *request);
 uint32_t class_labels_unused(const struct class_table *table);
+/* A job of this user has the class: labels of it that no user brought are the user's. */
+void class_note_user(struct class_table *table, uint32_t number, uint32_t user);
+uint32_t class_labels_of_user(const struct class_table *table, uint32_t user);
 /* The bits of labels, also of a request that is not of a class; no job has those without a bit. */
 uint64_t class_label_bits(const struct class_table *table, const struct job_label *labels,
                           uint32_t count);

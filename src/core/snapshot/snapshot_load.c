@@ -300,6 +300,7 @@ static int load_job(struct state *state, const struct saved_job *saved, struct e
     load_run(job, saved);
     job->max_duration = saved->request.max_duration;
     job->class = class_claim(&state->classes, &saved->request);
+    class_note_user(&state->classes, job->class, job->user);
     if (job_is_active(job))
         state_mark_lease(state, job);
     state_link_job(state, job);

@@ -145,6 +145,7 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
     };
     if (event->external && event->external[0])
         job_claim_run(job)->external = mem_string(event->external);
+    class_note_user(&state->classes, job->class, job->user);
     state_link_job(state, job);
     note_arrival(state, job);
     note_demand(state, job);
