@@ -349,6 +349,14 @@ def test_tasks_of_a_job_that_is_no_array_are_refused_at_once(shell):
     assert [shell.api.job(number)["state"] for number in (job, array + "_5")] == ["held", "held"]
 
 
+def test_names_that_stand_for_nothing_are_refused(shell):
+    shell.out("up")
+    for words in (["--once"], ["--json"], ["-q"]):
+        assert shell.refused(1, "top", "--pool", "nope", *words) == "tarn: pool nope: no such pool\n"
+        assert "user nope: no such user" in shell.refused(1, "top", "--user", "nope", *words)
+    assert shell.out("top", "--once", "--pool", "default", "--user", "root")  # has no job yet
+
+
 def test_run_can_be_quiet(shell):
     shell.out("up")
     done = shell.run("run", "-q", "--", "echo", "hi")

@@ -303,6 +303,26 @@ static int read_interval(const char *text, usec_t *ret)
     return 0;
 }
 
+/* A name that stands for nothing is a mistake, and not an empty view. */
+static int check_names(const struct top *top, const struct options *options, struct error *err)
+{
+    const char *pool = options->values[POOL], *user = options->values[USER];
+    AUTO(json) json_t *reply = NULL;
+    const json_t *one;
+    bool is_known = !pool;
+    size_t i;
+
+    int code = pool ? session_get(top->session, "/v1/pools", &reply, err) : 0;
+    json_array_foreach(json_object_get(reply, "pools"), i, one) is_known |=
+        strcmp(field_text(one, "name"), pool) == 0;
+    if (code == 0 && !is_known)
+        return error_set(err, -ENOENT, "pool %.60s: no such pool", pool);
+    if (code == 0 && user && !getpwnam(user) &&
+        json_array_size(json_object_get(top->world.jobs_reply, "jobs")) == 0)
+        return error_set(err, -ENOENT, "user %.60s: no such user, and no job of that name", user);
+    return code;
+}
+
 static int run(struct top *top, const struct options *options, struct error *err)
 {
     json_t *gpus = NULL, *jobs = NULL;
@@ -313,6 +333,9 @@ static int run(struct top *top, const struct options *options, struct error *err
     if (code < 0)
         return code;
     take(top, gpus, jobs);
+    code = check_names(top, options, err);
+    if (code < 0)
+        return code;
     if (screen.is_terminal && isatty(STDIN_FILENO) && !options->values[ONCE] && !options->is_json &&
         !options->is_quiet)
         return watch(top, screen.has_colours, err);
