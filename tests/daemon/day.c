@@ -29,16 +29,12 @@
 #include "base/mem.h"
 #include "control/config/apply.h"
 #include "control/submit.h"
-#include "daemon/daemon.h"
 #include "daemon/study/forecaster.h"
-#include "engine/local/local.h"
 #include "world.h"
 
 enum { NODES = 4, GPUS = 4, KIND_LEAST = 200, ASK_MIN = 15, TURNS_MAX = 2000000 };
 static const double least_coverage = 0.77, most_coverage = 0.90;
 
-struct world *world;
-struct world_house house;
 static struct world the_world;
 static struct dice dice;
 static usec_t begin, end; /* of the day */
@@ -58,7 +54,6 @@ struct member {
     bool told_start, is_over, was_stopped;
 };
 
-static struct engine engine;
 static LIST(struct member) members;
 static struct map left; /* job -> run time that is left, in microseconds */
 
@@ -126,30 +121,21 @@ static void forget(struct engine *of, const struct engine_attempt *attempt)
     }
 }
 
-static void destroy(struct engine *of)
-{
-    (void)of;
-}
+const struct engine_ops world_engine_ops = {
+    .name = "played",
+    .start = start,
+    .stop = stop,
+    .recover = recover,
+    .forget = forget,
+    .destroy = world_engine_destroy,
+};
 
-int local_engine_create(const struct local_engine_options *options, struct engine **ret,
-                        struct error *err)
-{
-    static const struct engine_ops ops = { .name = "played",
-                                           .start = start,
-                                           .stop = stop,
-                                           .recover = recover,
-                                           .forget = forget,
-                                           .destroy = destroy };
-
-    (void)err;
-    engine.ops = &ops;
-    engine.abilities = (struct engine_abilities){
-        .has_exact_devices = true, .has_fractions = true, .has_output = true, .has_own_nodes = true
-    };
-    house.reports = options->engine.reports;
-    *ret = &engine;
-    return 0;
-}
+const struct engine_abilities world_engine_abilities = {
+    .has_exact_devices = true,
+    .has_fractions = true,
+    .has_output = true,
+    .has_own_nodes = true,
+};
 
 static void tell_nodes(void)
 {
@@ -500,44 +486,13 @@ int __wrap_uv_run(uv_loop_t *loop, uv_run_mode mode)
     return 0;
 }
 
-int __real_hub_create(const struct hub_options *options, struct hub **ret, struct error *err);
-int __wrap_hub_create(const struct hub_options *options, struct hub **ret, struct error *err);
-int __wrap_hub_create(const struct hub_options *options, struct hub **ret, struct error *err)
-{
-    int code = __real_hub_create(options, ret, err);
-
-    house.hub = *ret;
-    house.loop = options->loop;
-    return code;
-}
-
-struct api *__real_api_create(const struct api_ports *ports, uv_loop_t *loop);
-struct api *__wrap_api_create(const struct api_ports *ports, uv_loop_t *loop);
-struct api *__wrap_api_create(const struct api_ports *ports, uv_loop_t *loop)
-{
-    house.ports = ports;
-    house.api = __real_api_create(ports, loop);
-    return house.api;
-}
-
 /* ---- a day in a process of its own ---- */
 
 static int live(uint64_t seed, usec_t hours, const char *folder, int out)
 {
-    AUTO_FREE char *state = mem_printf("%s/state", folder);
-    AUTO_FREE char *socket = mem_printf("%s/socket", folder);
-    struct daemon_options options = { .state_dir = state,
-                                      .socket = socket,
-                                      .devices = "none",
-                                      .engine = "local",
-                                      .shim = "/bin/true",
-                                      .grace = 10 * USEC_PER_SEC,
-                                      .study_limit = USEC_PER_SEC,
-                                      .notify_fd = -1 };
     struct error err = { "" };
 
     dup2(out, STDOUT_FILENO);
-    mkdir(state, 0700);
     dice = dice_of(seed);
     the_world = (struct world){ .since_boot = 1000 * USEC_PER_SEC,
                                 .wall = INT64_C(1700006400) * USEC_PER_SEC }; /* midnight */
@@ -545,20 +500,16 @@ static int live(uint64_t seed, usec_t hours, const char *folder, int out)
     world = &the_world;
     begin = world->since_boot;
     end = begin + hours * USEC_PER_HOUR;
-    if (daemon_run(&options, &err) < 0)
+    if (house_run(folder, "none", &err) < 0)
         fail(err.text);
     return 0;
 }
 
 static json_t *play_day(uint64_t seed, usec_t hours)
 {
-    AUTO_FREE char *folder =
-        mem_printf("%s/tarn-day-%d-%" PRIu64, access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp",
-                   (int)getpid(), seed);
-    AUTO_FREE char *remove = mem_printf("rm -rf '%s'", folder);
+    AUTO_FREE char *folder = house_folder("day", seed);
     int fds[2], status = -1;
 
-    mkdir(folder, 0700);
     if (pipe(fds) < 0)
         return NULL;
     pid_t child = fork();
@@ -569,8 +520,7 @@ static json_t *play_day(uint64_t seed, usec_t hours)
     json_t *view = json_loadf(from, JSON_DISABLE_EOF_CHECK, NULL);
     fclose(from);
     waitpid(child, &status, 0);
-    if (system(remove) != 0)
-        fprintf(stderr, "%s is left\n", folder);
+    house_forget(folder);
     return status == 0 ? view : NULL;
 }
 

@@ -119,6 +119,16 @@ struct world_house {
 
 extern struct world_house house;
 
+/* world_house.c: the daemon, in a folder of its own */
+int house_run(const char *folder, const char *devices, struct error *err); /* until it ends */
+char *house_folder(const char *kind, uint64_t seed);                       /* new, and there */
+void house_forget(const char *folder);
+
+/* The engine in place of the local one: each program has its own. */
+extern const struct engine_ops world_engine_ops;
+extern const struct engine_abilities world_engine_abilities;
+void world_engine_destroy(struct engine *engine);
+
 /* An invariant does not hold: the words are kept, and the process ends. */
 __attribute__((noreturn, format(printf, 1, 2))) void world_break(const char *format, ...);
 /* The daemon may be killed here. */

@@ -6,10 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "engine/local/local.h"
 #include "world.h"
-
-static struct engine engine;
 
 struct world_member *world_member_of(struct member_id id)
 {
@@ -192,31 +189,21 @@ static bool owner(struct engine *of, uint32_t pid, struct member_id *ret, uint32
     return false;
 }
 
-static void destroy(struct engine *of)
-{
-    (void)of;
-}
+const struct engine_ops world_engine_ops = {
+    .name = "played",
+    .start = start,
+    .stop = stop,
+    .recover = recover,
+    .forget = forget,
+    .owner = owner,
+    .destroy = world_engine_destroy,
+};
 
-int local_engine_create(const struct local_engine_options *options, struct engine **ret,
-                        struct error *err)
-{
-    static const struct engine_ops ops = { .name = "played",
-                                           .start = start,
-                                           .stop = stop,
-                                           .recover = recover,
-                                           .forget = forget,
-                                           .owner = owner,
-                                           .destroy = destroy };
-
-    (void)err;
-    engine.ops = &ops;
-    engine.abilities = (struct engine_abilities){ .has_exact_devices = true,
-                                                  .has_fractions = true,
-                                                  .has_output = true };
-    house.reports = options->engine.reports;
-    *ret = &engine;
-    return 0;
-}
+const struct engine_abilities world_engine_abilities = {
+    .has_exact_devices = true,
+    .has_fractions = true,
+    .has_output = true,
+};
 
 /* ---- their lives ---- */
 

@@ -19,13 +19,10 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "daemon/daemon.h"
 #include "world.h"
 
 enum { STEPS_LEAST = 60, STEPS_MORE = 120, TURNS = 8, LIVES_MAX = 40 };
 
-struct world *world;
-struct world_house house;
 static struct world *shared;
 static bool is_leaving;
 
@@ -81,17 +78,6 @@ bool world_hangs(void)
 
 /* ---- the daemon's parts, as they are made ---- */
 
-int __real_hub_create(const struct hub_options *options, struct hub **ret, struct error *err);
-int __wrap_hub_create(const struct hub_options *options, struct hub **ret, struct error *err);
-int __wrap_hub_create(const struct hub_options *options, struct hub **ret, struct error *err)
-{
-    int code = __real_hub_create(options, ret, err);
-
-    house.hub = *ret;
-    house.loop = options->loop;
-    return code;
-}
-
 int __real_watcher_create(const struct watcher_options *options, struct watcher **ret,
                           struct error *err);
 int __wrap_watcher_create(const struct watcher_options *options, struct watcher **ret,
@@ -104,15 +90,6 @@ int __wrap_watcher_create(const struct watcher_options *options, struct watcher 
     house.watcher = *ret;
     house.looked = world->since_boot;
     return code;
-}
-
-struct api *__real_api_create(const struct api_ports *ports, uv_loop_t *loop);
-struct api *__wrap_api_create(const struct api_ports *ports, uv_loop_t *loop);
-struct api *__wrap_api_create(const struct api_ports *ports, uv_loop_t *loop)
-{
-    house.ports = ports;
-    house.api = __real_api_create(ports, loop);
-    return house.api;
 }
 
 /* ---- the loop is the world's ---- */
@@ -178,30 +155,19 @@ int __wrap_uv_run(uv_loop_t *loop, uv_run_mode mode)
 
 static int live(const char *folder)
 {
-    AUTO_FREE char *state = mem_printf("%s/state", folder);
-    AUTO_FREE char *socket = mem_printf("%s/socket", folder);
     AUTO_FREE char *log = mem_printf("%s/log", folder);
-    struct daemon_options options = { .state_dir = state,
-                                      .socket = socket,
-                                      .devices = "nvml",
-                                      .engine = "local",
-                                      .shim = "/bin/true",
-                                      .grace = 10 * USEC_PER_SEC,
-                                      .study_limit = USEC_PER_SEC,
-                                      .notify_fd = -1 };
     struct error err = { "" };
 
     int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
     dup2(fd, STDERR_FILENO);
     close(fd);
     setvbuf(stderr, NULL, _IOLBF, 0);
-    mkdir(state, 0700);
     house.stub = &stub;
     world->lives++;
     for (uint32_t i = 0; i < WORLD_GPUS; i++)
         world->gpus[i].is_unfound = world->gpus[i].lost > 0;
     fprintf(stderr, "--- life %u, step %u\n", world->lives, world->step);
-    if (daemon_run(&options, &err) < 0)
+    if (house_run(folder, "nvml", &err) < 0)
         world_break("the daemon does not start: %s", err.text);
     return world->step < world->steps ? WORLD_AGAIN : WORLD_OVER;
 }
@@ -248,14 +214,6 @@ static bool write_script(const char *path)
     return fclose(file) == 0;
 }
 
-static void forget_folder(const char *folder)
-{
-    AUTO_FREE char *command = mem_printf("rm -rf '%s'", folder);
-
-    if (system(command) != 0)
-        fprintf(stderr, "%s is left\n", folder);
-}
-
 /* NULL: all held. Else what did not. */
 static const char *play_world(uint64_t seed, const char *folder)
 {
@@ -272,7 +230,6 @@ static const char *play_world(uint64_t seed, const char *folder)
     shared->steps = STEPS_LEAST + (uint32_t)dice_below(&shared->dice, STEPS_MORE);
     world = shared;
     name_boot();
-    mkdir(folder, 0700);
     if (!write_script(script) || setenv("TARN_NVML_SCRIPT", script, 1) < 0 || !stub_share())
         return "the driver can't be set up";
     while (code == WORLD_AGAIN) {
@@ -324,9 +281,7 @@ int main(int argc, char **argv)
     setenv("TARN_MPS_CONTROL", "/nowhere", 1);
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     for (uint64_t seed = first; seed <= last && broken < most; seed++) {
-        AUTO_FREE char *folder =
-            mem_printf("%s/tarn-world-%d-%" PRIu64,
-                       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp", (int)getpid(), seed);
+        AUTO_FREE char *folder = house_folder("world", seed);
         const char *wrong = play_world(seed, folder);
         broken += wrong != NULL;
         steps += shared->step;
@@ -337,7 +292,7 @@ int main(int argc, char **argv)
             printf("seed %" PRIu64 ", step %u: %s\n    its log: %s/log\n", seed, shared->step,
                    wrong, folder);
         else
-            forget_folder(folder);
+            house_forget(folder);
         if (is_verbose && !wrong)
             printf("seed %" PRIu64 ": %u steps, %u jobs, %u starts, %u faults, %u lives\n", seed,
                    shared->step, shared->job_count, shared->started, shared->faults, shared->lives);
