@@ -18,7 +18,7 @@ enum command_words {
     WORDS_ANY,
     WORDS_NONE,
     WORDS_COMMAND, /* an object, then a command: options of it stand behind "--" */
-    WORDS_OWN, /* the command reads its own arguments: options.argc and argv */
+    WORDS_OWN,     /* the command reads its own arguments: options.argc and argv */
 };
 
 /* The section of tarn help that lists it. */

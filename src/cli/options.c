@@ -247,9 +247,11 @@ bool options_read(int argc, char **argv, struct options *ret, int *ret_status)
         else if (is_word || word[0] != '-' || word[1] == '\0')
             argv[ret->word_count++] = word;
         else if (reading.command->words == WORDS_COMMAND && ret->word_count > 1)
-            status = usage_wrong(ret->verb, "'%s' after '%s': expected -- before the command: "
-                                            "tarn %s %s -- %s %s",
-                                 word, argv[ret->word_count - 1], ret->verb, argv[0], argv[1], word);
+            status =
+                usage_wrong(ret->verb,
+                            "'%s' after '%s': expected -- before the command: "
+                            "tarn %s %s -- %s %s",
+                            word, argv[ret->word_count - 1], ret->verb, argv[0], argv[1], word);
         else if (word[1] == '-')
             status = take_long(&reading, word + 2);
         else

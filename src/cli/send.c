@@ -46,8 +46,8 @@ static bool is_own(const struct sending *sending, const char *word)
 {
     return strcmp(word, "--dry-run") == 0 || strcmp(word, "--pty") == 0 ||
            strcmp(word, sending->is_followed ? "--no-stdin" : "--ids") == 0 ||
-           strcmp(word, "-q") == 0 ||
-           strcmp(word, "--devices") == 0 || string_starts(word, "--devices=");
+           strcmp(word, "-q") == 0 || strcmp(word, "--devices") == 0 ||
+           string_starts(word, "--devices=");
 }
 
 /* One of our own at argv[*at], which moves on. */

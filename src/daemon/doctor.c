@@ -151,8 +151,7 @@ static void look_at_processes(const struct cgroup *cgroup)
         say(GRADE_OK, "processes", "contained by cgroup v2 in %s: no process outlives its job",
             mount.path);
     else if (!mount.path)
-        say(GRADE_NOTE, "processes",
-            "cgroup v2 is not mounted: jobs are watched, not contained");
+        say(GRADE_NOTE, "processes", "cgroup v2 is not mounted: jobs are watched, not contained");
     else if (cgroup->lacks_kill)
         say(GRADE_NOTE, "processes",
             "cgroup v2 in %s has no cgroup.kill (Linux 5.14): jobs are watched, not contained",

@@ -37,8 +37,8 @@ int sql_error(sqlite3 *db, const char *path, struct error *err)
     }
 }
 
-/* SQLite gives its other files the mode of the first when it makes them. What fails here fails again
- * when SQLite tries it, with its words. */
+/* SQLite gives its other files the mode of the first when it makes them. What fails here fails
+ * again when SQLite tries it, with its words. */
 static void make_private(const char *path)
 {
     static const char *const others[] = { "-wal", "-shm" };

@@ -64,8 +64,7 @@ static int append(const char *bytes, size_t length, void *user)
 
 void json_add(const json_t *value, struct text *out)
 {
-    json_dump_callback(value, append, out,
-                       JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+    json_dump_callback(value, append, out, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
 }
 
 json_t *json_names(const char *names)

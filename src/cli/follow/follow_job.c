@@ -455,8 +455,7 @@ static int follow_wait(struct following *following, int *ret_status, struct erro
     const struct follow_plan *plan = following->plan;
     AUTO_FREE char *what = mem_printf("job %s", following->id);
 
-    if (plan->input == ENGINE_ATTACH_TERMINAL &&
-        !(following->job && job_is_ended(following->job)))
+    if (plan->input == ENGINE_ATTACH_TERMINAL && !(following->job && job_is_ended(following->job)))
         client_watch(plan->session->client, typing_start(&following->typing, plan->signal_fd));
     int code = client_wait(plan->session->client, WAIT_MS, err);
     client_watch(plan->session->client, plan->signal_fd);

@@ -47,9 +47,8 @@ static int check_ids(struct session *session, const char *list, struct error *er
     if (strchr(list, ','))
         return 0;
     int code = session_get(session, path, &reply, err);
-    return code == -ENOENT
-               ? error_set(err, code, "slurm_load_jobs error: Invalid job id specified")
-               : code;
+    return code == -ENOENT ? error_set(err, code, "slurm_load_jobs error: Invalid job id specified")
+                           : code;
 }
 
 static int print(const struct listing *listing, bool has_dashes)
@@ -108,7 +107,8 @@ int slurm_squeue(int argc, char **argv)
         { "array", no_argument, NULL, 'r' },
         { 0 },
     };
-    struct listing listing = { .letters = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R", .must_exist = true };
+    struct listing listing = { .letters = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R",
+                               .must_exist = true };
     int option;
 
     while ((option = getopt_long(argc, argv, "u:j:t:o:O:hn:A:p:lar", options, NULL)) != -1) {

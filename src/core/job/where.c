@@ -199,7 +199,8 @@ bool where_is_valid(const struct where_term *terms, uint32_t count)
 
     for (uint32_t i = 0; i < count && is_valid; i++)
         is_valid = terms[i].key[0] && memchr(terms[i].key, '\0', WHERE_NAME_SIZE) &&
-                   memchr(terms[i].value, '\0', WHERE_NAME_SIZE) && terms[i].has_value <= 1 && terms[i].is_not <= 1 &&
-                   terms[i].is_or <= 1 && (i + 1 < count || !terms[i].is_or);
+                   memchr(terms[i].value, '\0', WHERE_NAME_SIZE) && terms[i].has_value <= 1 &&
+                   terms[i].is_not <= 1 && terms[i].is_or <= 1 &&
+                   (i + 1 < count || !terms[i].is_or);
     return is_valid;
 }

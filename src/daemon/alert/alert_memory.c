@@ -109,12 +109,12 @@ void alert_memory_load(struct alert_memory *memory, const char *state_dir, struc
 {
     struct error err;
 
-    *memory = (struct alert_memory){ .path = mem_printf("%s/alerts.db", state_dir),
-                                      .notes = USEC_NEVER };
+    *memory =
+        (struct alert_memory){ .path = mem_printf("%s/alerts.db", state_dir), .notes = USEC_NEVER };
     int code = open_store(memory, &err);
     if (code == 0)
-        code = alert_store_load(memory->store, alerts, now, &memory->silences, &memory->notes,
-                                &err);
+        code =
+            alert_store_load(memory->store, alerts, now, &memory->silences, &memory->notes, &err);
     if (code == 0)
         take_over(memory, state_dir, alerts, now);
     else

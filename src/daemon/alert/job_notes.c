@@ -199,7 +199,8 @@ static void add_change(struct job_notes *notes, const struct job *job, const str
         return;
     if (notes->changes.count == NOTES_CHANGES_MAX) {
         if (!notes->is_dropping)
-            log_line(LOG_WARNING, "messages about jobs are not sent, more than %d wait job=%" PRIu64,
+            log_line(LOG_WARNING,
+                     "messages about jobs are not sent, more than %d wait job=%" PRIu64,
                      NOTES_CHANGES_MAX, job->id);
         notes->is_dropping = true;
         return;
