@@ -2,21 +2,22 @@
 #ifndef CORE_ENGINE_H
 #define CORE_ENGINE_H
 
-/* engine - the port behind which granted jobs run
+/* engine - the port to the engine that runs granted jobs
  *
- * An engine takes no scheduling decision. tarn asks it to start the members of an attempt of a job
- * on the nodes and devices that the scheduler chose, and the engine reports what became of each
- * member: STARTED exactly once per (job, attempt, rank) and the end exactly once, also when the
+ * An engine makes no scheduling decisions. tarn asks it to start the members of an attempt of a job
+ * on the nodes and devices that the scheduler chose. The engine reports the outcomes of each
+ * member: STARTED exactly once per (job, attempt, rank), and the end exactly once, even if the
  * daemon or a helper of the engine was killed in between. Reports come from the event loop, never
  * from inside an operation.
  *
- * An engine may know more than one node. It reports which nodes with which devices exist, the
- * memory that others use on them, and readings. An engine that chooses devices itself reports its
- * choice. Jobs that were submitted to it directly are reported, too: tarn answers each of them, and
- * starts it like any other job. What an engine can do is said by engine_abilities.
+ * An engine may have several nodes. It reports which nodes and devices exist, the memory that
+ * foreign processes use on them, and readings. An engine that chooses devices itself reports its
+ * choice. It also reports jobs that were submitted to it directly: tarn answers each of them, and
+ * starts it like any other job. engine_abilities states what an engine can do.
  *
- * Order of calls:  create (by each engine), recover, (start | stop | signal | enter | forget |
- * answer)*, destroy Owner:           strings of a launch belong to the caller and are copied
+ * Order of calls:  create (of the module), recover, then start, stop, signal, enter, forget and
+ *                  answer in any order, destroy
+ * Owner:           the caller owns the strings of a launch, which are copied
  */
 
 #include <stdbool.h>
@@ -28,19 +29,19 @@
 #include "core/health/reading.h"
 #include "core/probe.h"
 
-/* What clients may connect to of a member, through enter(). */
+/* The parts of a member that clients may connect to through enter(). */
 enum engine_attach { ENGINE_ATTACH_NONE, ENGINE_ATTACH_STDIN, ENGINE_ATTACH_TERMINAL };
 
-/* How strictly the grant of a resource is kept. */
+/* How strictly the limit of a resource is enforced. */
 enum isolation {
     ISOLATION_ACCOUNTED, /* tracked at allocation, not enforced */
-    ISOLATION_WATCHED,   /* measured; a job that uses more is reported or stopped, after the fact */
-    ISOLATION_ISOLATED,  /* the kernel or the device refuses more */
+    ISOLATION_WATCHED,   /* measured; a job that exceeds it is reported or stopped afterwards */
+    ISOLATION_ISOLATED,  /* the kernel or the device enforces it */
 };
 
-/* What holds for one member that was started. */
+/* The isolation of one started member. */
 struct engine_isolation {
-    enum isolation processes; /* nothing of it outlives it */
+    enum isolation processes; /* isolated: no process outlives the member */
     enum isolation cpu;
     enum isolation memory;
     enum isolation gpu;
@@ -48,16 +49,16 @@ struct engine_isolation {
 
 /* What an engine can do. */
 struct engine_abilities {
-    struct engine_isolation isolation; /* of a member that asks for everything */
-    bool can_fence;                    /* keeps device files from a member */
-    bool has_exact_devices; /* a member gets the devices that tarn chose; else: assigned() */
+    struct engine_isolation isolation; /* of a member that requests everything */
+    bool can_fence;                    /* it can deny device files to a member */
+    bool has_exact_devices; /* a member gets the devices that tarn chose; else see assigned() */
     bool has_fractions;     /* shares of a device, MPS and MIG instances */
-    bool has_own_nodes; /* it says which nodes there are; else the daemon's machine is the one */
-    bool has_output;    /* the daemon can read the output paths of launches */
-    bool has_readings;  /* of its nodes' devices */
+    bool has_own_nodes;     /* it reports the nodes; else the daemon's machine is the only node */
+    bool has_output;        /* the daemon can read the output paths of launches */
+    bool has_readings;      /* it reports readings of its devices */
 };
 
-/* Which member of which attempt: the name of everything that is started. */
+/* Identifies a member of an attempt, and everything that is started for it. */
 struct member_id {
     uint64_t job;
     uint32_t attempt; /* from 1 */
@@ -86,13 +87,13 @@ struct engine_slice {
     int64_t memory_mib;
 };
 
-/* One member: where it runs, and what. */
+/* One member: its node, and what it runs. */
 struct engine_launch {
     struct member_id id;
     const char *node; /* where it runs */
     const struct engine_slice *slices;
     uint32_t slices_count;
-    const char *external;      /* arrival's name: release that job; NULL: a job of tarn */
+    const char *external;      /* name of the arrival to release; NULL: submitted to tarn */
     const char *title;         /* for process listings: the job's name */
     const char *const *argv;   /* NULL-terminated, argv[0] is searched in PATH of envp */
     const char *const *envp;   /* NULL-terminated "NAME=value", complete */
@@ -100,84 +101,84 @@ struct engine_launch {
     const char *output;        /* absolute path for standard output */
     const char *error;         /* absolute path for standard error, or NULL: same as output */
     const char *input;         /* absolute path, or NULL: /dev/null */
-    enum engine_attach attach; /* without input */
+    enum engine_attach attach; /* only without input */
     bool append;               /* keep what is in output and error */
-    int64_t output_bytes_max;  /* then rotated to PATH.1; 0: no limit */
+    int64_t output_bytes_max;  /* output is rotated to PATH.1 above this size; 0: no limit */
     uint32_t umask;
     uint32_t uid, gid;      /* user that it runs as; ignored unless the engine is root */
-    const uint32_t *groups; /* all groups of that user; NULL: gid alone */
+    const uint32_t *groups; /* all groups of that user; NULL: only gid */
     uint32_t group_count;
     usec_t grace;        /* between SIGTERM and SIGKILL */
     int stop_signal;     /* instead of SIGTERM, for processes that catch it; 0: none */
     int64_t cpu_milli;   /* limit to enforce where possible; 0: none */
-    int64_t memory_mib;  /* the same */
-    const char *cpus;    /* it runs on these, "0-3,8-11"; NULL: on any */
-    int64_t memory_node; /* with cpus: its memory comes from this node first; -1: from any */
-    /* Device files that belong to other jobs, to be kept from it where possible. */
+    int64_t memory_mib;  /* the same for memory */
+    const char *cpus;    /* the CPUs that it runs on, "0-3,8-11"; NULL: any */
+    int64_t memory_node; /* with cpus: allocates memory on this NUMA node first; -1: any */
+    /* Device files of other jobs, which are denied to it if possible. */
     const struct engine_device *denied;
     uint32_t denied_count;
-    bool is_fenced; /* those are all that there are: with them kept from it, its GPUs are its own */
+    bool is_fenced; /* `denied` has all other devices, so denying them isolates its GPUs */
 };
 
 enum engine_outcome_kind {
     ENGINE_STARTED, /* exec succeeded */
     ENGINE_ENDED,   /* it ran and ended; exit_code, signal, ... are set */
-    ENGINE_FAILED,  /* it never came to exec; reason says why */
-    ENGINE_LOST,    /* its supervisor died and took it along, or its node restarted or is gone */
+    ENGINE_FAILED,  /* it failed before exec; see reason */
+    ENGINE_LOST,    /* its supervisor died with it, or its node restarted or disappeared */
 };
 
 struct engine_outcome {
     struct member_id id;
     enum engine_outcome_kind kind;
-    int exit_code;    /* -1 when it was ended by a signal */
-    int signal;       /* 0 when it exited */
-    bool was_stopped; /* we asked for it */
-    bool was_oom;     /* the kernel's memory limit killed in it */
-    bool was_killed;  /* the grace period ran out */
+    int exit_code;    /* -1: a signal ended it */
+    int signal;       /* 0: it exited */
+    bool was_stopped; /* tarn stopped it */
+    bool was_oom;     /* the kernel killed a process at the memory limit */
+    bool was_killed;  /* it was killed after the grace period */
     int64_t user_us, system_us;
     int64_t memory_kib_max;            /* largest resident set; 0: not known */
     struct engine_isolation isolation; /* set with STARTED */
     char reason[160];                  /* for FAILED and LOST: "no such file: /bin/nope" */
 };
 
-/* A node as an engine knows it. What others occupy of it is not in cpu_milli and memory_mib. */
+/* A node as an engine reports it. cpu_milli and memory_mib exclude what others use of it. */
 struct engine_node {
     const char *name;
-    const char *rack, *block; /* "" when not known */
-    const char *boot;         /* which run of the machine this is; "" when not known */
+    const char *rack, *block; /* "": not known */
+    const char *boot;         /* boot ID of the node; "": not known */
     const char *reason;       /* with is_down or is_drained */
     int64_t cpu_milli, memory_mib;
     bool is_down, is_drained;
     const struct probe_device *devices;
-    const int64_t *foreign_mib; /* memory that others use, a number a device; NULL: none */
+    const int64_t *foreign_mib; /* memory of foreign processes, for each device; NULL: none */
     uint32_t device_count;
 };
 
 /* A job that was submitted to the engine directly. */
 struct engine_arrival {
     const char *name;     /* permanent and unique: "slurm/4711" */
-    const char *document; /* the job as JSON, as POST /v1/jobs takes it; one job, no schedule */
+    const char *document; /* the job as JSON, as for POST /v1/jobs; one job, no schedule */
     const char *user;     /* name of its user */
     uint32_t uid, gid;
 };
 
-/* What an engine reports; copied before the call returns. While the daemon's disk is full what is
- * said of nodes is not taken: an engine with nodes of its own says all of them at least once a
- * minute. */
+/* The reports of an engine; they are copied before the call returns. While the daemon's disk is
+ * full, reports about nodes are dropped. Therefore an engine with its own nodes must report all of
+ * them at least once a minute. */
 struct engine_reports {
     void *user;
     void (*outcome)(void *user, const struct engine_outcome *outcome);
-    /* A node is there, or changed. is_last: all nodes were said since the engine was created, so
-     * any other that is known is gone. */
+    /* A node exists or has changed. is_last: all nodes have been reported since the engine was
+     * created, so any other known node has disappeared. */
     void (*node)(void *user, const struct engine_node *node, bool is_last);
-    /* A device said this (reading.at is journal time's clock, sampler_now()). */
+    /* A reading of a device; reading.at is a time of sampler_now(). */
     void (*reading)(void *user, const char *uuid, const struct reading *reading);
-    /* The devices that a member got, of those that its node has: after start(), if the engine has
-     * no exact devices. The leases follow. */
+    /* The devices of its node that a member got; after start(), if the engine does not have exact
+     * devices. The leases are changed accordingly. */
     void (*assigned)(void *user, struct member_id id, const char *const *uuids, uint32_t count);
-    /* It waits for tarn. Answered by answer(); one without an answer is reported again. */
+    /* A job waits for tarn. tarn calls answer(); without an answer, report the job again. */
     void (*arrived)(void *user, const struct engine_arrival *arrival);
-    /* An arrival is to be cancelled: its user, or an administrator, removed it. */
+    /* Cancel an arrival: its user or an administrator removed it from the engine. */
     void (*withdrawn)(void *user, const char *name, const char *reason);
 };
 
@@ -185,32 +186,33 @@ struct engine;
 
 struct engine_ops {
     const char *name;
-    /* Ask for a start of members of one attempt. Fails only when none was and none will be started.
-     * A member that cannot be started while others of the call were ends as FAILED. A member that
-     * already exists (its supervisor was found again, or its end is on disk) gives that one's
-     * outcomes and is not started. */
+    /* Start members of one attempt. Fails only if no member was started and none will be. If only
+     * some members cannot be started, these end as FAILED. A member that already exists (its
+     * supervisor was found again, or its end is on disk) is not started again; its outcomes are
+     * reported. */
     int (*start)(struct engine *engine, const struct engine_launch *members, uint32_t count,
                  struct error *err);
     /* SIGTERM (or the launch's stop_signal), and SIGKILL after grace; grace 0 kills at once.
      * Unknown members are ignored. */
     void (*stop)(struct engine *engine, const struct engine_attempt *attempt, usec_t grace);
-    /* Send a signal to all processes of running members. NULL: it cannot. */
+    /* Send a signal to all processes of running members. NULL: not supported. */
     void (*signal)(struct engine *engine, const struct engine_attempt *attempt, int signal);
-    /* After a restart: take up members that should exist. was_started: a STARTED outcome was
-     * recorded before; false: it may never have been started, and is then left for start().
-     * ret_found: it was found (running or ended: outcomes will come); false: no trace of it. */
+    /* After a restart: find members that should exist. was_started: a STARTED outcome was recorded
+     * before; false: it may never have been started, and is then left for start(). ret_found: it
+     * was found (running or ended), and outcomes will follow; false: there is no trace of it. */
     void (*recover)(struct engine *engine, const struct engine_attempt *attempt,
                     const bool *was_started, bool *ret_found);
-    /* The ends of these members are recorded: what was kept for them may go. Logs stay. */
+    /* The ends of these members are recorded: delete the data that was kept for them, but not
+     * the logs. */
     void (*forget)(struct engine *engine, const struct engine_attempt *attempt);
-    /* Which member a process of the daemon's machine belongs to; false: to none. ret_uid: only the
-     * process itself says so, and it is of this user; UINT32_MAX: it can't say anything else. NULL:
+    /* The member that a process on the daemon's machine belongs to; false: none. ret_uid: the user
+     * of the process, if only the process itself claims it; UINT32_MAX: the claim is certain. NULL:
      * the engine runs nothing on this machine. */
     bool (*owner)(struct engine *engine, uint32_t pid, struct member_id *ret, uint32_t *ret_uid);
-    /* A connection to the supervisor of a running member, for a command beside it
-     * (shim/shim_order.h); -ESRCH: it does not run. NULL: it has none. */
+    /* Connect to the supervisor of a running member, for a command beside it (shim/shim_order.h);
+     * -ESRCH: it does not run. NULL: not supported. */
     int (*enter)(struct engine *engine, struct member_id id, int *ret_fd, struct error *err);
-    /* The number that an arrival has in tarn; 0: it is refused, because of err. NULL: the engine
+    /* The number that an arrival got in tarn; 0: it is refused, because of err. NULL: the engine
      * reports no arrivals. */
     void (*answer)(struct engine *engine, const char *name, uint64_t job, const struct error *err);
     void (*destroy)(struct engine *engine);
@@ -221,14 +223,14 @@ struct engine {
     struct engine_abilities abilities;
 };
 
-/* What every engine is created with. */
+/* The options for every engine. */
 struct engine_options {
     struct uv_loop_s *loop;
     const char *state_dir; /* absolute; must exist */
     struct engine_reports reports;
 };
 
-/* What a module exports as tarn_engine_module. The version changes with this header. */
+/* A module exports this as tarn_engine_module. The version changes with this header. */
 enum { ENGINE_MODULE_VERSION = 5 };
 
 struct engine_module {

@@ -4,14 +4,14 @@
 
 /* journal_port - the port behind which events become durable
  *
- * The journal is the state: records in the order in which they happened, numbered
- * from 1 without gaps, kept as bytes that the core encodes (base/record.h). Blobs
- * are what the brain never reads (commands, environments, job files), stored once
- * per content. A snapshot is the folded state after a record.
+ * The journal contains the state: records in the order of the events, numbered from 1 without gaps,
+ * as bytes that the core encodes (base/record.h). Blobs contain data that the brain never reads
+ * (commands, environments, job files), stored once per content. A snapshot is the folded state
+ * after a record.
  *
  * Order of calls:  open, load, (append* blob* commit)*, snapshot, close
- * On failure:      commit fails whole: nothing of the batch is stored, and the same
- *                  batch may be committed again later (disk full)
+ * On failure:      commit stores nothing of the batch; the same batch can be committed again later
+ *                  (disk full)
  */
 
 #include <stddef.h>

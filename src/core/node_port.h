@@ -2,10 +2,10 @@
 #ifndef CORE_NODE_PORT_H
 #define CORE_NODE_PORT_H
 
-/* node_port - what the code that looks after a machine (node/) needs from the daemon
+/* node_port - services of the daemon for the code that manages a node (node/)
  *
- * It reads the state, and what happens on the machine becomes events. A port is a plain value: it
- * is copied, and the objects in it outlive the copies.
+ * This code reads the state, and reports what happens on the node as events. A port is a plain
+ * value: it is copied, and the objects to which it points outlive the copies.
  */
 
 #include "base/units.h"
@@ -17,11 +17,11 @@ struct state;
 
 struct node_port {
     void *user;
-    /* Good until the next turn of the loop: a commit that fails replaces it. */
+    /* Valid until the next turn of the loop: a failed commit replaces it. */
     struct state *(*state)(const void *user);
-    /* Something happened. It is kept until it is durable; texts are copied. */
+    /* Report an event that has happened. It is kept until it is durable; texts are copied. */
     void (*report)(void *user, const struct event *event);
-    void (*emit)(void *user, struct event *event); /* inside a change's run only */
+    void (*emit)(void *user, struct event *event); /* only inside a change */
     void (*enqueue)(void *user, struct change *change);
     const void *clock;
     usec_t (*now)(const void *clock);        /* journal time */

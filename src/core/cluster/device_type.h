@@ -2,11 +2,13 @@
 #ifndef CORE_CLUSTER_DEVICE_TYPE_H
 #define CORE_CLUSTER_DEVICE_TYPE_H
 
-/* device_type - devices of a machine that no driver is asked for: an administrator says that they
- * are there (TPU, FPGA, NPU ...)
+/* device_type - devices that no driver reports, and that the configuration describes (TPU, FPGA,
+ * NPU
+ * ...)
  *
- * They are called NAME-0, NAME-1 ... . What a job is told about them, and which files are theirs,
- * is a template: ${index} of one; ${indices}, ${uuids} (with commas) and ${count} of a job's.
+ * Their names are NAME-0, NAME-1 ... . Templates define the environment variables of their jobs and
+ * their device files: ${index} is the number of one device; ${indices}, ${uuids} (comma-separated)
+ * and ${count} are those of a job's devices.
  */
 
 #include <stdbool.h>
@@ -29,26 +31,26 @@ typedef char device_vendor[DEVICE_TYPE_VENDOR_SIZE], device_env[DEVICE_TYPE_ENV_
     device_files[DEVICE_TYPE_FILES_SIZE], device_labels[DEVICE_LABELS_SIZE],
     device_kind[DEVICE_KIND_SIZE];
 
-/* Members and what they mean: config.def. 0 and "": not said. */
+/* The members are defined in config.def. 0 and "": not set. */
 struct device_type {
     char name[REQUEST_NAME_SIZE];
 #define DEVICE_TYPE(tag, form, type, member, ...) type member;
 #include "core/config.def"
 };
 
-/* The kind that its devices have, "" for GPUs: its name in lower case unless it says one. */
+/* The kind of its devices, "" for GPUs: `kind`, or else its name in lower case. */
 const char *device_type_kind(const struct device_type *type, device_kind buffer);
 
-/* What stands for the names in a template; NULL: it may not be used there. */
+/* The values of the names in a template; NULL: not permitted there. */
 struct device_words {
     const char *index, *indices, *uuids, *count;
 };
 
-/* False: the template has a name that is none, or is not to be used there; ret has its beginning
- * then. */
+/* False: the template has a name that is unknown or not permitted there; ret then has the beginning
+ * of that name. */
 bool device_type_expand(const char *template, const struct device_words *words, struct text *ret);
 
-/* Whether "tpu-3" is one of type tpu, and which. */
+/* Whether a device such as "tpu-3" is of this type, and its number. */
 bool device_type_is(const struct device_type *type, const char *uuid, uint32_t *ret_number);
 
 #endif

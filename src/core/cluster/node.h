@@ -2,11 +2,11 @@
 #ifndef CORE_CLUSTER_NODE_H
 #define CORE_CLUSTER_NODE_H
 
-/* node - a machine, its devices, and the room that is left on them
+/* node - nodes, their devices, and their free resources
  *
- * What a machine has stands in node and device and changes rarely. What is free stands in a
- * room, a plain table of numbers: the state keeps the true one, a plan works on copies.
- * A device that is known never goes away: it turns sick, and its number stays.
+ * struct node and struct device contain the hardware, which changes rarely. struct room contains
+ * the free resources as plain tables of numbers: the state has the actual one, and a plan works on
+ * copies. A known device is never removed: it becomes sick (faulty), and keeps its number.
  */
 
 #include <stdbool.h>
@@ -21,15 +21,15 @@ enum { NODE_LABELS_SIZE = 1024, NODE_SETTINGS_MAX = 20000 };
 
 typedef char node_labels[NODE_LABELS_SIZE], place_name[REQUEST_NAME_SIZE];
 
-/* What an administrator says of a node, which may not be there yet. Members and what they mean:
- * config.def. 0 and "": not said. */
+/* Configured properties of a node, which may not exist yet. The members are defined in config.def.
+ * 0 and "": not set. */
 struct node_settings {
     char name[REQUEST_NAME_SIZE];
 #define NODE(tag, form, type, member, ...) type member;
 #include "core/config.def"
 };
 
-/* What its engine or its provider says; "" and 0: not known. */
+/* Properties that the engine reports; "" and 0: not known. */
 struct node_report {
     char *rack, *block, *type;
     int64_t price_micro;
@@ -40,53 +40,53 @@ enum node_state { NODE_UP, NODE_DRAINED, NODE_DOWN };
 
 struct node {
     char *name;
-    char *reason; /* why it is not up, or NULL; fit for people and for JSON */
+    char *reason; /* why it is not up, or NULL; valid for JSON */
     struct node_report reported;
-    char *rack, *block; /* where it stands; "": not known. As reported, or as settings say; so are
-                           type, price and spot */
+    char *rack, *block; /* location; "": not known. As reported or as configured; so are type,
+                           price and spot */
     int64_t cpu_milli;
     int64_t memory_mib;
-    char *type;          /* what it is rented as; "": not known */
-    char *labels;        /* of settings, with commas between; "": none */
-    int64_t price_micro; /* for an hour; 0: not known */
-    usec_t used_at;      /* when a job last gave something of it back, or it came */
+    char *type;          /* node type; "": not known */
+    char *labels;        /* configured labels, comma-separated; "": none */
+    int64_t price_micro; /* per hour; 0: not known */
+    usec_t used_at;      /* when a job last released resources on it, or when it was added */
     usec_t going_at;     /* the provider takes it away then; 0: not announced */
     uint8_t state;       /* enum node_state */
-    bool is_spot;        /* its owner may take it away */
+    bool is_spot;        /* its provider may take it away */
 };
 
-/* What is wrong with a device that was there once. */
+/* The fault of a device that disappeared. */
 #define DEVICE_GONE "not found any more"
 
 struct device {
     char *uuid, *model, *product, *address, *vendor;
-    char *sick;         /* why it must not be given out, or NULL */
+    char *sick;         /* why it must not be allocated, or NULL */
     char *drained;      /* why an administrator drained it, or NULL */
     int64_t memory_mib; /* 0: not known */
     uint32_t node;
     uint32_t index;         /* on its node */
     int32_t numa_node;      /* plus one; 0: not known */
     uint32_t pool;          /* the static pool that owns it; 0: shared */
-    uint32_t island;        /* linked with those of its node that have the same; 0: with none */
+    uint32_t island;        /* devices of a node with the same number are linked; 0: none */
     uint32_t resource;      /* number of its model among the resources; 0: it has none */
-    uint32_t kind_resource; /* of its kind, unless it is a GPU; the same */
-    uint32_t bridge;        /* behind the same PCIe switch; 0: not known */
-    int64_t foreign_mib;    /* of its memory: processes that were not started here have it */
-    uint32_t faults;        /* that stay until a reset (health.h), as bits */
-    uint32_t xid;           /* of them; 0: none */
-    uint8_t harm;           /* sick: what that does to jobs on it (enum harm) */
-    char *boot;             /* the run of the machine in which they came; "" */
-    char *said_labels;      /* as the engine or a description says, with commas between */
-    char *labels;           /* these, and those that settings of its node give it */
+    uint32_t kind_resource; /* number of its kind, unless it is a GPU; 0: it has none */
+    uint32_t bridge;        /* devices with the same number share a PCIe switch; 0: not known */
+    int64_t foreign_mib;    /* memory of foreign processes */
+    uint32_t faults;        /* faults that last until a reset (health.h), as bits */
+    uint32_t xid;           /* the XID of these faults; 0: none */
+    uint8_t harm;           /* effect of its fault on its jobs (enum harm) */
+    char *boot;             /* boot ID of the node when the faults occurred; "" */
+    char *said_labels;      /* reported or described labels, comma-separated */
+    char *labels;           /* these, and the configured labels */
     char *kind;             /* "tpu", "fpga" ...; "" or NULL: a GPU */
     bool is_synthetic;
-    bool is_recorded; /* is_synthetic: played from a recording */
-    bool is_gone;     /* its machine does not have it any more; sick says so, too */
-    bool mig_now;     /* its mode */
-    bool mig_enabled; /* the one that it has, or is to have: it is not given out until it has it */
+    bool is_recorded; /* is_synthetic, and replayed from a recording */
+    bool is_gone;     /* lost: its node no longer has it; sick is set, too */
+    bool mig_now;     /* its current MIG mode */
+    bool mig_enabled; /* its required MIG mode: it is not allocated until it has this mode */
 };
 
-/* What is free. Index i is node, device or pool i of the state. */
+/* Free resources. Index i is node, device or pool i of the state. */
 struct room_node {
     int64_t cpu_milli;
     int64_t memory_mib;
@@ -95,7 +95,7 @@ struct room_node {
 struct room_device {
     int64_t memory_mib;
     int64_t milli;
-    uint32_t mig; /* what its MIG instances hold (mig.h) */
+    uint32_t mig; /* the part that its MIG instances hold (mig.h) */
 };
 
 struct room {
@@ -109,19 +109,19 @@ static inline bool device_is_gpu(const struct device *device)
     return !device->kind || !device->kind[0];
 }
 
-/* Whether anything new may be put there. */
+/* Whether new jobs may be placed there. */
 static inline bool node_is_usable(const struct node *node)
 {
     return node->state == NODE_UP && node->going_at == 0;
 }
 
-/* What journals and snapshots from before a field say in words: is_gone, is_recorded. */
+/* Set is_gone and is_recorded, which older journals and snapshots state only in text. */
 void device_settle(struct device *device);
 
-/* Make the labels of what is said and, unless NULL, of the settings of its node. */
+/* Compute the labels from the reported ones and, unless NULL, the settings of its node. */
 void device_settle_labels(struct device *device, const struct node_settings *settings);
 
-/* Make rack, block, type, price, spot and labels of what is reported and, unless NULL, of settings.
+/* Compute rack, block, type, price, spot and labels from the report and, unless NULL, the settings.
  */
 void node_settle(struct node *node, const struct node_settings *settings);
 
@@ -129,17 +129,17 @@ void node_release(struct node *node);
 void device_release(struct device *device);
 
 void room_release(struct room *room);
-/* Free minus what this lease holds, or plus (sign 1). Free may go below zero when a machine
- * shrank under its jobs. */
+/* Subtract the resources of a lease from the free ones, or add them (sign 1). The result may be
+ * negative if a node lost resources that its jobs hold. */
 void room_add(struct room *room, const struct lease *lease, int sign);
 
 const char *node_state_name(enum node_state state);
 
-/* A machine that could be had: what it has, costs, and how long it takes to come */
+/* A type of node that can be added: its resources, price, and time until it is usable */
 
 enum { NODE_TYPES_MAX = 64, NODE_TYPE_GPUS_MAX = 64, NODE_TYPE_MOST_MAX = 100000 };
 
-/* Members and what they mean: config.def. */
+/* The members are defined in config.def. */
 struct node_type {
     char name[REQUEST_NAME_SIZE];
 #define NODE_TYPE(tag, form, type, member, ...) type member;

@@ -4,12 +4,11 @@
 
 /* pool - a named set of devices
  *
- * A static pool owns devices: they serve the jobs of one queue and are never lent. Devices are
- * dealt to static pools in the order of the pools' numbers, lowest device first.
- * A dynamic pool shares what no static pool owns. It has no devices of its own: `min` GPUs are
- * kept free for it whatever others want, its jobs never hold more than `max`, and between the
- * two it grows and shrinks with its jobs. Pool 0 is the dynamic pool "default": no min, no max,
- * used by jobs that name no pool.
+ * A static pool owns devices, which serve the jobs of one queue and are never lent. Devices are
+ * assigned to static pools in the order of the pools' numbers, lowest device first. A dynamic pool
+ * shares the other devices. It owns no devices: `min` GPUs are always kept free for its jobs, its
+ * jobs never hold more than `max`, and between the two it grows and shrinks with its jobs. Pool 0
+ * is the dynamic pool "default", without min and max, for jobs that name no pool.
  */
 
 #include <stdbool.h>
@@ -18,23 +17,23 @@
 #include "base/mem.h"
 #include "core/job/where.h"
 
-/* The MIG mode that its devices are to have, where they can. */
+/* The MIG mode that its devices must have, if they support it. */
 enum pool_mig { POOL_MIG_ANY, POOL_MIG_OFF, POOL_MIG_ON };
 
 /* Another size while a window is open. */
 struct pool_during {
     uint32_t window;              /* number in the agenda */
-    int64_t milli_min, milli_max; /* ABSENT: as it is otherwise */
+    int64_t milli_min, milli_max; /* ABSENT: unchanged */
 };
 
 struct pool {
     char *name;
     char *queue;                  /* static: the owner */
     char *model;                  /* "": any */
-    where_list where;             /* conditions for its devices */
+    where_list where;             /* conditions on its devices */
     uint64_t devices;             /* bit i: index i on its node; 0: any */
-    uint32_t gpus;                /* static: how many; 0: all that match */
-    int64_t milli_min, milli_max; /* dynamic: that hold now */
+    uint32_t gpus;                /* static: number of devices; 0: all that match */
+    int64_t milli_min, milli_max; /* dynamic: in force now */
     int64_t base_min, base_max;   /* when no window is open */
     LIST(struct pool_during) during;
     bool is_static;
@@ -47,11 +46,11 @@ struct node;
 
 void pool_release(struct pool *pool);
 
-/* Conditions of the words of older journals and snapshots: machines of which a device has one, and
- * labels of which it has all, with commas between; NULL: none. */
+/* Convert the lists of older journals and snapshots into conditions: comma-separated nodes, one of
+ * which a device must be on, and labels, all of which it must have; NULL: none. */
 void pool_take_names(where_list *where, const char *nodes, const char *labels);
 
-/* Whether the device is of the kind that the pool is made of. */
+/* Whether the device meets the conditions of the pool. */
 bool pool_matches(const struct pool *pool, const struct device *device, const struct node *node);
 
 #endif

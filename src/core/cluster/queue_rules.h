@@ -2,12 +2,11 @@
 #ifndef CORE_CLUSTER_QUEUE_RULES_H
 #define CORE_CLUSTER_QUEUE_RULES_H
 
-/* queue_rules - what a queue says of the jobs that are submitted to it
+/* queue_rules - the bounds and defaults of a queue for the jobs that are submitted to it
  *
- * Bounds and defaults are checked when a job is submitted, changed or requeued: the scheduler does
- * not read them, and a new configuration leaves jobs alone that are there. oom_most is read when a
- * job has run out of memory. A queue that does not
- * say one of them has that of the queue above it.
+ * They are checked when a job is submitted, changed or requeued. The scheduler does not read them,
+ * and a new configuration does not affect existing jobs. oom_most is read when a job has run out of
+ * memory. A queue inherits each rule that it does not set from the queue above it.
  */
 
 #include <stdbool.h>
@@ -21,27 +20,27 @@ struct queue;
 
 enum queue_preemptible {
     PREEMPTIBLE_INHERIT,
-    PREEMPTIBLE_OPTIONAL, /* as the job says; else it is not */
-    PREEMPTIBLE_DEFAULT,  /* as the job says; else it is */
+    PREEMPTIBLE_OPTIONAL, /* as the job states; default: no */
+    PREEMPTIBLE_DEFAULT,  /* as the job states; default: yes */
     PREEMPTIBLE_ALWAYS,
     PREEMPTIBLE_NEVER,
     PREEMPTIBLE_WORDS,
 };
 
-/* 0: not said. */
+/* 0: not set. */
 struct queue_rules {
     int64_t preemptible;     /* enum queue_preemptible */
-    int64_t priority_most;   /* that users who are no administrators give */
-    usec_t duration_default; /* max_duration of a job that does not say one */
+    int64_t priority_most;   /* highest priority that ordinary users may set */
+    usec_t duration_default; /* max_duration of a job without one */
     usec_t duration_most;    /* USEC_NEVER: no bound */
-    int64_t gpus_most;       /* of a job */
-    int64_t oom_factor;      /* of a job with memory that does not say one, in thousandths */
-    int64_t oom_most;        /* MiB: a member gets no more by it; 0: what a machine has */
+    int64_t gpus_most;       /* most GPUs of a job */
+    int64_t oom_factor;      /* for a job with memory and without a factor, in thousandths */
+    int64_t oom_most;        /* most MiB of a member through it; 0: the memory of a node */
 };
 
-/* Names that a queue lists; of users, and the groups next to them. */
+/* Lists of names of a queue; a list of groups follows the list of users. */
 enum queue_list {
-    QUEUE_MODELS, /* that its jobs may have */
+    QUEUE_MODELS, /* models that its jobs may use */
     QUEUE_SUBMIT_USERS,
     QUEUE_SUBMIT_GROUPS,
     QUEUE_ADMIN_USERS,
@@ -56,12 +55,12 @@ struct queue_name {
     uint8_t list; /* enum queue_list */
 };
 
-/* With what the queues above say. */
+/* The rules including inherited ones. */
 struct queue_rules queue_rules_of(const struct queue *queues, uint32_t number);
 
-/* Whether this queue itself has a name in one of the lists from `list` on, `count` of them. */
+/* Whether this queue itself has a name in one of `count` lists from `list` on. */
 bool queue_lists(const struct queue *queue, enum queue_list list, uint32_t count);
-/* The queue, or the nearest above it, that has; NULL: none has. */
+/* This queue, or the nearest above it, that has such a name; NULL: none. */
 const struct queue *queue_that_lists(const struct queue *queues, uint32_t number,
                                      enum queue_list list, uint32_t count);
 

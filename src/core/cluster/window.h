@@ -28,25 +28,25 @@ struct window {
     char *name;
     char *words;            /* their definition (time/calendar.h); NULL: none */
     struct span_list spans; /* in order (span.h) */
-    usec_t made, until;     /* when the spans were computed, and how far ahead they go */
+    usec_t made, until;     /* when the spans were computed, and up to which time */
 };
 
 struct window *window_create(const char *name);
 void window_destroy(struct window *window); /* NULL is fine */
 DEFINE_AUTO(window)
 
-/* These spans in place of what it has. Fails with -EINVAL (one that is empty, not behind the one
- * before it, or touches it) or -E2BIG. */
+/* Replace the spans. Fails with -EINVAL (a span is empty, or does not begin after the end of the
+ * previous one) or -E2BIG. */
 int window_set(struct window *window, const struct span *spans, size_t count, struct error *err);
 
-/* Whether a moment is inside. ret_until (which may be NULL): until when the answer holds;
- * USEC_NEVER: for good. */
+/* Whether the window is open at a moment. ret_until (may be NULL): how long that holds; USEC_NEVER:
+ * for ever. */
 bool window_at(const struct window *window, usec_t at, usec_t *ret_until);
 
 /* The first moment after `at` when a span begins or ends; USEC_NEVER: none. */
 usec_t window_next_edge(const struct window *window, usec_t at);
 
-/* Whether any moment of [from, until) is inside. */
+/* Whether the window is open at any moment of [from, until). */
 bool window_overlaps(const struct window *window, usec_t from, usec_t until);
 
 #endif
