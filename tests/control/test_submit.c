@@ -88,13 +88,29 @@ static int submit_yaml(struct desk *desk, const struct identity *who, const char
     return submit_all(&desk->control, who, document, err);
 }
 
+struct refused_yaml {
+    const char *yaml;
+    int code;
+    const char *text;
+};
+
+static void assert_refused(struct desk *desk, const struct refused_yaml *cases, size_t count)
+{
+    unsigned before = desk->emitted;
+
+    for (size_t i = 0; i < count; i++) {
+        struct error err = { "" };
+        int code = submit_yaml(desk, &desk->ana, cases[i].yaml, &err);
+
+        assert_string_equal(err.text, cases[i].text);
+        assert_int_equal(code, cases[i].code);
+        assert_int_equal(desk->emitted, before);
+    }
+}
+
 static void what_makes_no_sense_is_refused_with_the_reason(void **state)
 {
-    static const struct {
-        const char *yaml;
-        int code;
-        const char *text;
-    } cases[] = {
+    static const struct refused_yaml cases[] = {
         { "[]", REFUSED_BAD, "body: 0 documents, not 1 to 10000" },
         { "{" JOB ", queue: reserch}", REFUSED_NOT_FOUND,
           "queue reserch: no such queue; did you mean 'research'?" },
@@ -128,15 +144,7 @@ static void what_makes_no_sense_is_refused_with_the_reason(void **state)
     desk_submit(desk, &desk->ana, "{" JOB "}");
     desk_start(desk, 1);
     desk_end(desk, 1);
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        unsigned before = desk->emitted;
-        struct error err = { "" };
-        int code = submit_yaml(desk, &desk->ana, cases[i].yaml, &err);
-
-        assert_string_equal(err.text, cases[i].text);
-        assert_int_equal(code, cases[i].code);
-        assert_int_equal(desk->emitted, before);
-    }
+    assert_refused(desk, cases, COUNT_OF(cases));
     desk_submit(desk, &desk->root, "{" JOB ", priority: 5}");
 }
 
@@ -215,11 +223,7 @@ static void a_queue_fills_in_what_a_job_leaves_out(void **state)
 
 static void what_a_queue_does_not_allow_is_refused_with_the_bound(void **state)
 {
-    static const struct {
-        const char *yaml;
-        int code;
-        const char *text;
-    } cases[] = {
+    static const struct refused_yaml cases[] = {
         { "{" JOB ", queue: course, max_duration: 3d}", REFUSED_NEVER,
           "queue course: max_duration 3d00h: the longest is 1d00h" },
         { "{" JOB ", queue: course, max_duration: unlimited}", REFUSED_NEVER,
@@ -248,14 +252,7 @@ static void what_a_queue_does_not_allow_is_refused_with_the_bound(void **state)
     AUTO(desk) struct desk *desk = desk_create();
 
     desk_configure(desk, policy);
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        unsigned before = desk->emitted;
-        struct error err = { "" };
-        int code = submit_yaml(desk, &desk->ana, cases[i].yaml, &err);
-        assert_string_equal(err.text, cases[i].text);
-        assert_int_equal(code, cases[i].code);
-        assert_int_equal(desk->emitted, before);
-    }
+    assert_refused(desk, cases, COUNT_OF(cases));
     desk_submit(desk, &desk->ana, "{" JOB ", queue: course, priority: 5, gpus: 2}");
     desk_submit(desk, &desk->eve, "{" JOB ", queue: exam, gpus: 4}");
     desk_submit(desk, &desk->root, "{" JOB ", queue: exam, priority: 500}");

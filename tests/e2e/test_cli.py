@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line as people and scripts use it, with and without a daemon."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -139,13 +140,20 @@ class Terminal:
         return os.waitstatus_to_exitcode(status)
 
 
-@pytest.fixture
-def shell():
+@contextlib.contextmanager
+def opened(kind=Shell):
+    """A shell of this kind in a folder of its own."""
     root = tarn_test.make_folder()
-    shell = Shell(root)
+    shell = kind(root)
     yield shell
     shell.close()
     tarn_test.remove_folder(root)
+
+
+@pytest.fixture
+def shell():
+    with opened() as shell:
+        yield shell
 
 
 def test_tasks_of_an_array_that_wait_alike_are_one_row(shell):

@@ -11,16 +11,13 @@ import pytest
 
 import tarn_test
 from tarn_test import IS_ROOT, TARN, Refused, as_user, wait_until
-from test_cli import Shell
+from test_cli import opened
 
 
 @pytest.fixture
 def shell():
-    root = tarn_test.make_folder()
-    shell = Shell(root)
-    yield shell
-    shell.close()
-    tarn_test.remove_folder(root)
+    with opened() as shell:
+        yield shell
 
 
 def running(shell, *words):

@@ -10,7 +10,7 @@ import pytest
 
 import tarn_test
 from tarn_test import BUILD, read_file, wait_until
-from test_cli import Shell
+from test_cli import Shell, opened
 
 SLURM = os.path.join(BUILD, "src", "cli", "slurm")
 SMALL = "#SBATCH -c 0.1\n"  # also on a machine with one CPU
@@ -36,11 +36,8 @@ class Cluster(Shell):
 
 @pytest.fixture
 def cluster():
-    root = tarn_test.make_folder()
-    shell = Cluster(root)
-    yield shell
-    shell.close()
-    tarn_test.remove_folder(root)
+    with opened(Cluster) as shell:
+        yield shell
 
 
 def test_a_script_runs_once_and_srun_starts_its_tasks(cluster):
