@@ -215,6 +215,23 @@ static bool has_bounds(const struct shadow *shadow)
     return false;
 }
 
+/* A job from which it keeps apart runs, or is to start where it could. */
+static bool apart_is_true(const struct reason *reason, struct error *found)
+{
+    const struct shadow *shadow = reason->shadow;
+
+    for (size_t i = 0; i < shadow->active.count; i++) {
+        const struct shadow_job *other = shadow_job(shadow, shadow->active.items[i]);
+        if (shadow_are_apart(shadow, reason->request, other))
+            return true;
+    }
+    for (const struct shadow_job *other = shadow->first_queued; other; other = other->next) {
+        if (other != reason->job && shadow_are_apart(shadow, reason->request, other))
+            return true;
+    }
+    return UNTRUE(reason, found, "none of %zu jobs is kept apart from it", shadow->active.count);
+}
+
 static bool unusable_is_true(const struct reason *reason, struct error *found)
 {
     struct shadow_fit well = { .is_empty = true };
@@ -263,6 +280,8 @@ static const struct {
     { WHY_TARIFF, true, fuzz_tariff_is_true },
     { WHY_BUDGET, true, fuzz_budget_is_true },
     { WHY_UNUSABLE, false, unusable_is_true },
+    { WHY_WHERE, false, room_is_true },
+    { WHY_APART, true, apart_is_true },
     { WHY_NEVER_GPUS, false, never_is_true },
     { WHY_NEVER_MODEL, false, never_is_true },
     { WHY_NEVER_CPUS, false, never_is_true },
@@ -273,6 +292,7 @@ static const struct {
     { WHY_NEVER_POOL, false, never_is_true },
     { WHY_NEVER_MIG, false, never_is_true },
     { WHY_NEVER_LINK, false, never_is_true },
+    { WHY_NEVER_WHERE, false, never_is_true },
 };
 
 /* One alternative may be kept by a quota, which is said, and another by a promise. */

@@ -86,7 +86,8 @@ static uint32_t slices_on(const struct fitting *fitting, const struct shadow_dev
     bool is_empty = fitting->fit->is_empty;
     int64_t milli, memory;
 
-    if (!is_asked_for(fitting->ask, device) || !may_use(fitting, device))
+    if (!is_asked_for(fitting->ask, device) || !may_use(fitting, device) ||
+        !shadow_where_holds(fitting->request, &fitting->shadow->nodes.items[device->node], device))
         return 0;
     if (fitting->model && strcmp(fitting->model, device->model) != 0)
         return 0;
@@ -161,6 +162,8 @@ static uint32_t members_on(const struct fitting *fitting, const struct shadow_no
 
     if (node->state != NODE_UP && !fitting->fit->with_sick)
         return 0;
+    if (!fitting->ask && !shadow_where_holds(request, node, NULL))
+        return 0;
     if (cpu < request->cpu_milli || memory < request->memory_mib)
         return 0; /* also when it shrank under its jobs */
     if (request->cpu_milli > 0 && cpu / request->cpu_milli < most)
@@ -202,7 +205,9 @@ static bool fits_on_machines(const struct fitting *fitting)
     uint32_t members = 0, machines = 0;
 
     for (size_t i = 0; i < fitting->shadow->nodes.count; i++) {
-        uint32_t here = is_kept(fitting, (uint32_t)i)
+        bool is_closed =
+            !fitting->fit->is_empty && shadow_is_closed(fitting->shadow, request, (uint32_t)i);
+        uint32_t here = is_closed || is_kept(fitting, (uint32_t)i)
                             ? 0
                             : members_on(fitting, &fitting->shadow->nodes.items[i]);
         members += here;

@@ -188,25 +188,35 @@ static bool are_same_requests(const struct request *a, const struct request *b)
 {
     return memcmp(a, b, offsetof(struct request, roles)) == 0 &&
            (a->roles_count == 0 ||
-            memcmp(a->roles, b->roles, a->roles_count * sizeof(struct role)) == 0);
+            memcmp(a->roles, b->roles, a->roles_count * sizeof(struct role)) == 0) &&
+           a->where_count == b->where_count &&
+           (a->where_count == 0 ||
+            memcmp(a->where, b->where, a->where_count * sizeof(struct where_term)) == 0);
 }
 
 static uint32_t claim_request(struct shadow *shadow, const struct request *request)
 {
     struct request shape = *request;
     size_t roles_size = request->roles_count * sizeof(struct role);
+    size_t where_size = request->where_count * sizeof(struct where_term);
     uint64_t found = 0;
 
     shape.max_duration = USEC_NEVER;
     uint64_t hash = map_hash(&shape, offsetof(struct request, roles));
     if (roles_size > 0)
         hash ^= map_hash(shape.roles, roles_size) << 1;
+    if (where_size > 0)
+        hash ^= map_hash(shape.where, where_size) << 2;
     if (map_get(&shadow->request_numbers, hash, &found) &&
         are_same_requests(&shadow->requests.items[found - 1], &shape))
         return (uint32_t)found - 1;
     if (roles_size > 0)
         shape.roles = memcpy(arena_take(&shadow->roles, shape.roles_count, sizeof(struct role)),
                              request->roles, roles_size);
+    if (where_size > 0)
+        shape.where =
+            memcpy(arena_take(&shadow->roles, shape.where_count, sizeof(struct where_term)),
+                   request->where, where_size);
     list_add(&shadow->requests, shape);
     map_set(&shadow->request_numbers, hash, shadow->requests.count);
     return (uint32_t)shadow->requests.count - 1;
@@ -392,6 +402,7 @@ static void apply_grant(struct shadow *shadow, struct shadow_job *job,
     job->members_started = job->members_ended = 0;
     job->attempt = event->attempt;
     job->granted = shadow->now;
+    job->granted_for = job->max_duration;
     job->moved_under = job->awaited_under = 0;
     job->rate = shadow_rate_of(shadow, job->lease);
     job->is_awaited = false;

@@ -241,10 +241,12 @@ bool fuzz_queues_left(const struct fuzz_run *run, struct error *found)
 
 /* ---- budgets ---- */
 
-/* By its limit, unless its user or history said how long it runs: then when the brain expects. */
+/* By its limit, unless its user or history said how long it runs, or its limit was extended since:
+ * then when the brain expects. */
 usec_t fuzz_expected_end(const struct fuzz_run *run, const struct shadow_job *job)
 {
-    bool is_by_limit = job->estimate == 0 && !run->shadow->has_predicted;
+    bool is_by_limit =
+        job->estimate == 0 && !run->shadow->has_predicted && job->max_duration <= job->granted_for;
 
     return is_by_limit ? shadow_end_of(job) : state_job(run->state, job->id)->run->expected_end;
 }

@@ -92,8 +92,8 @@ const char *making_pool(struct making *making)
 /* Of some nodes, at some times; no draw, so that a seed keeps the rest of its world. */
 static int64_t node_price(const struct making *making, uint32_t number)
 {
-    uint64_t key =
-        map_hash_words((const uint64_t[]){ making->world->temper.seed, number, (uint64_t)making->now }, 3);
+    uint64_t key = map_hash_words(
+        (const uint64_t[]){ making->world->temper.seed, number, (uint64_t)making->now }, 3);
 
     return making->has_times && key % 7 == 0 ? (int64_t)(key / 7 % 4) * 777777 : 0;
 }

@@ -7,6 +7,7 @@
 #include "core/job/group.h"
 #include "core/job/need.h"
 #include "core/job/role.h"
+#include "core/job/where.h"
 #include "core/state/state.h"
 #include "worlds/fuzz_make.h"
 
@@ -143,6 +144,52 @@ static void random_range(struct making *making, struct request *request)
     request->nodes_min = request->nodes_max = 1;
 }
 
+/* Conditions, and anti-affinity: in some worlds each, by dice of their own. */
+static void random_where(struct making *making, struct request *request)
+{
+    struct dice dice = dice_of(making->world->temper.seed ^ making->next_id << 24);
+    uint32_t nodes = (uint32_t)making->nodes.count, a = (uint32_t)dice_below(&dice, nodes + 1),
+             b = (uint32_t)dice_below(&dice, nodes + 1);
+    const char *model = making_kinds[dice_below(&dice, 4)].model;
+    const char *const texts[] = {
+        making_text(making, "node in (n%u,n%u)", a, b),
+        making_text(making, "node!=n%u,node!=n%u", a, b),
+        making_text(making, "rack=r%u", a / 4),
+        making_text(making, "rack!=r%u", b / 4),
+        making_text(making, "model=%s|node=n%u", model, a),
+        making_text(making, "!%s", model),
+        making_text(making, "%s|node=n%u,node!=n%u", model, a, b),
+    };
+    where_list terms = { 0 };
+    struct error err;
+
+    if (is_obedient(making) || making->world->temper.seed % 5 != 2 || dice_below(&dice, 3) > 0)
+        return;
+    if (where_parse(&terms, texts[dice_below(&dice, COUNT_OF(texts))], &err) < 0)
+        abort(); /* made above */
+    struct where_term *where = arena_take(&making->world->strings, terms.count, sizeof(*where));
+    mem_copy(where, terms.items, terms.count * sizeof(*where));
+    request->where = where;
+    request->where_count = (uint32_t)terms.count;
+    list_release(&terms);
+}
+
+static void random_apart(struct making *making, struct request *request)
+{
+    static const char *const names[] = { "web", "db", "cache" };
+    struct dice dice = dice_of(making->world->temper.seed ^ making->next_id << 28);
+
+    if (is_obedient(making) || making->world->temper.seed % 5 != 4 || request->members_max > 0 ||
+        dice_below(&dice, 2) > 0)
+        return;
+    request->label_count = 1;
+    snprintf(request->labels[0].name, sizeof(request->labels[0].name), "%s",
+             names[dice_below(&dice, COUNT_OF(names))]);
+    request->apart_count = (uint32_t)dice_below(&dice, 2);
+    snprintf(request->apart[0].name, sizeof(request->apart[0].name), "%s",
+             request->apart_count > 0 ? names[dice_below(&dice, COUNT_OF(names))] : "");
+}
+
 static usec_t random_limit(struct making *making)
 {
     usec_t usual = making->world->temper.run_usual;
@@ -166,6 +213,8 @@ static struct request random_request(struct making *making)
         random_gang(making, &request);
     random_roles(making, &request);
     random_range(making, &request);
+    random_where(making, &request);
+    random_apart(making, &request);
     if (is_obedient(making) || making_chance(making, 75))
         request.max_duration = random_limit(making);
     if (making->pools > 0 && making_chance(making, 25))

@@ -88,6 +88,7 @@ static void release_world(struct shadow *shadow)
 {
     for (size_t i = 0; i < shadow->nodes.count; i++) {
         free(shadow->nodes.items[i].name);
+        free(shadow->nodes.items[i].rack);
         list_release(&shadow->nodes.items[i].devices);
     }
     for (size_t i = 0; i < shadow->devices.count; i++) {
@@ -313,7 +314,8 @@ static void apply_node(struct shadow *shadow, const struct event_node *event)
 
     if (found < 0) {
         found = (int64_t)shadow->nodes.count;
-        list_add(&shadow->nodes, (struct shadow_node){ .name = mem_string(event->name) });
+        list_add(&shadow->nodes,
+                 (struct shadow_node){ .name = mem_string(event->name), .rack = mem_string("") });
     }
     struct shadow_node *node = &shadow->nodes.items[found];
     node->cpu_free += event->cpu_milli - node->cpu_milli;
@@ -322,6 +324,7 @@ static void apply_node(struct shadow *shadow, const struct event_node *event)
     node->memory_mib = event->memory_mib;
     node->state = event->state;
     node->price = event->price_micro;
+    set_string(&node->rack, event->rack ? event->rack : "");
     shadow_reprice(shadow);
 }
 

@@ -37,7 +37,7 @@ struct shadow_board {
 };
 
 struct shadow_node {
-    char *name;
+    char *name, *rack;
     int64_t cpu_milli, memory_mib; /* that it has */
     int64_t cpu_free, memory_free;
     int64_t price; /* of each of its devices for an hour; 0: that of its model */
@@ -98,6 +98,7 @@ struct shadow_job {
     int64_t rate;         /* what it holds costs so much an hour; */
     wide_t cost;          /* so far, in parts of a millionth (shadow_parts) */
     usec_t submitted, granted, started, queued;
+    usec_t granted_for; /* its limit then */
     uint32_t retry_max, retries, preemptions, attempt;
     LIST(struct shadow_need) needs; /* open ones */
     uint32_t needs_left, needs_expected;
@@ -137,7 +138,7 @@ struct shadow {
     LIST(struct shadow_job *) jobs;     /* by id; NULL: none */
     LIST(struct shadow_group *) groups; /* by id; NULL: none */
     LIST(struct request) requests;      /* shapes, without a time limit */
-    struct arena roles;                 /* of these */
+    struct arena roles;                 /* of these, and their conditions */
     struct map request_numbers;         /* hash -> number plus one */
     struct map kind_numbers;            /* request and queue -> number; so many there are */
     LIST(uint64_t) needers;             /* jobs with open needs */
@@ -196,6 +197,15 @@ void shadow_hold(struct shadow *shadow, const struct shadow_job *job, int sign);
  * A simple search: all members of a job are alike, so it is enough to count how many each machine
  * takes. True is certain. False is not where the machines are counted (nodes_max), or where a pool
  * has a min or a max and may be used. */
+/* All conditions of a request hold for the device, or for the node alone. */
+bool shadow_where_holds(const struct request *request, const struct shadow_node *node,
+                        const struct shadow_device *device);
+/* Anti-affinity: they share no node. */
+bool shadow_are_apart(const struct shadow *shadow, const struct request *request,
+                      const struct shadow_job *other);
+/* For such a request, because of the jobs that are there. */
+bool shadow_is_closed(const struct shadow *shadow, const struct request *request, uint32_t node);
+
 struct shadow_fit {
     bool is_empty;                /* on machines with nothing on them */
     bool with_sick;               /* also on those that are not well */
