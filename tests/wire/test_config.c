@@ -570,6 +570,21 @@ static int parse_many(const char *key, int count, struct error *err)
     return config_parse(document, NULL, NULL, &config, err);
 }
 
+static void a_pool_names_so_many_nodes_at_most(void **state)
+{
+    (void)state;
+    AUTO_RELEASE(text) struct text yaml = { 0 };
+    struct config *config = NULL;
+    struct error err;
+
+    text_add(&yaml, "pools:\n  p: {nodes: [n0");
+    for (int i = 1; i <= 4096; i++)
+        text_printf(&yaml, ", n%d", i);
+    text_add(&yaml, "]}\n");
+    assert_int_equal(parse(yaml.bytes, &config, &err), -E2BIG);
+    assert_string_equal(err.text, "t.yaml:2: pool p: nodes: more than 4096 names");
+}
+
 static void pools_and_queues_have_limits(void **state)
 {
     struct error err;
@@ -681,6 +696,7 @@ int main(void)
         cmocka_unit_test(lists_and_bounds_of_a_queue_are_read_and_written_back),
         cmocka_unit_test(places_that_alerts_can_go_to_are_taken),
         cmocka_unit_test(a_bad_configuration_is_refused_with_line_and_words),
+        cmocka_unit_test(a_pool_names_so_many_nodes_at_most),
         cmocka_unit_test(pools_and_queues_have_limits),
         cmocka_unit_test(each_example_of_the_reference_is_taken),
     };
