@@ -71,10 +71,13 @@ static void note_place(struct packing *packing, struct contender *claim, const s
 static bool try_nodes(struct packing *packing, struct contender *claim)
 {
     struct place_query *query = &packing->query;
+    const struct class *class = query->state->classes.classes.items[claim->job->class];
     struct lease lease;
 
     query->request = state_request(query->state, claim->job);
     query->class = claim->job->class;
+    query->labels = class->labels;
+    query->apart = class->apart;
     query->job = claim->job->id;
     query->is_preemptible = claim->job->is_preemptible;
     query->user = claim->job->user;
