@@ -4,16 +4,16 @@
 
 /* change - a step that checks the state and then emits events
  *
- * The daemon runs changes in the order of arrival, each against the state of that moment, and
- * answers when what was emitted is durable.
+ * The daemon runs changes in order of arrival, each against the state at that moment, and
+ * answers once the emitted events are durable.
  */
 
 #include "base/error.h"
 
 struct change {
-    /* Check against the state, emit events; a failure has emitted nothing. */
+    /* Check against the state, then emit events; on failure, nothing was emitted. */
     int (*run)(struct change *change, struct error *err);
-    /* code 0: durable. Frees the change. */
+    /* code 0: the events are durable. Frees the change. */
     void (*done)(struct change *change, int code, const struct error *err);
     struct change *next;
 };

@@ -2,7 +2,7 @@
 #ifndef CORE_HEALTH_ALERT_H
 #define CORE_HEALTH_ALERT_H
 
-/* alert - which alerts to send: one when a problem begins, reminders, one when it has ended
+/* alert - decides which alerts to send: when a problem begins, reminders, and when it has ended
  *
  * Each call gets the complete list of current problems; the messages follow from the difference to
  * the list before. A problem that returns within ALERT_HOLD_S has not ended. A silence suppresses
@@ -11,7 +11,7 @@
  * nothing and reads no clock. The problems are defined in health.h and job_alert.h.
  *
  * Order of calls:  recall*, (look, take_back*)*, release
- * Limits:          one entry for each name and subject that is wrong
+ * Limits:          one entry for each combination of name and subject
  */
 
 #include "base/map.h"
@@ -28,21 +28,21 @@ enum {
     ALERT_COMMENT_SIZE = 200,
     ALERT_SILENCES_MAX = 256,
     ALERT_HOLD_S = 10,
-    ALERT_RECALL_S = 180, /* heat, for one, is a fault only after two minutes */
+    ALERT_RECALL_S = 180, /* heat, for instance, is a fault only after two minutes */
 };
 
-#define ALERT_JOURNAL "journal" /* it can't be written */
+#define ALERT_JOURNAL "journal" /* it cannot be written */
 
-/* One thing that is wrong; name and subject say which. */
+/* One problem, identified by name and subject. */
 struct alert_thing {
-    char name[ALERT_NAME_SIZE];       /* a fault's, or one of job_alert.h, or ALERT_JOURNAL */
+    char name[ALERT_NAME_SIZE];       /* of a fault, or one of job_alert.h, or ALERT_JOURNAL */
     char subject[ALERT_SUBJECT_SIZE]; /* UUID of the device, "job:7", "queue:a:money",
                                          "queue:a:ana:money"; "": none */
     char node[ALERT_NODE_SIZE], words[ALERT_WORDS_SIZE];
     int64_t gpu; /* number of the device on its node; -1: none */
     enum health_severity severity;
-    uint64_t job;                 /* that it is about; 0: none */
-    char owner[ALERT_OWNER_SIZE]; /* user that gets the alert; "": the administrators */
+    uint64_t job;                 /* the job concerned; 0: none */
+    char owner[ALERT_OWNER_SIZE]; /* the user who gets the alert; "": the administrators */
 };
 
 struct alert_things {
@@ -54,7 +54,7 @@ struct alert_silence {
     char name[ALERT_NAME_SIZE];       /* "*": any */
     char subject[ALERT_SUBJECT_SIZE]; /* the same */
     usec_t until;                     /* wall time; 0: for ever */
-    usec_t at;                        /* when it was said */
+    usec_t at;                        /* when it was set */
     char by[ALERT_OWNER_SIZE], comment[ALERT_COMMENT_SIZE];
 };
 
@@ -62,9 +62,9 @@ enum alert_state { ALERT_BEGINS, ALERT_GOES_ON, ALERT_OVER };
 
 struct alert_message {
     enum alert_state state;
-    struct alert_thing thing; /* as it was seen last */
+    struct alert_thing thing; /* as last seen */
     usec_t since;
-    usec_t told, seen; /* before this */
+    usec_t told, seen; /* the last time before this message */
 };
 
 struct alert_messages {
@@ -79,42 +79,42 @@ struct alert_entry {
 
 struct alerts {
     LIST(struct alert_entry) entries;
-    struct map by_thing; /* hash of name and subject -> place plus one of one with it */
+    struct map by_thing; /* hash of name and subject -> place of an entry, plus one */
 };
 
 struct alert_ask {
     const struct alert_thing *things;
     size_t count;
     usec_t now, wall;    /* wall: for the end of a silence */
-    usec_t repeat;       /* what goes on is told so often */
+    usec_t repeat;       /* time between reminders */
     const char *silence; /* as in watch_rules */
     const struct alert_silence *silences;
     size_t silence_count;
 };
 
-/* What to tell is added to ret, in the order in which it began. */
+/* Append the messages to ret, in the order in which the problems began. */
 void alerts_look(struct alerts *alerts, const struct alert_ask *ask, struct alert_messages *ret);
 /* The message could not be delivered: the next alerts_look() sends it again. To be called before
  * that. */
 void alerts_take_back(struct alerts *alerts, const struct alert_message *message);
-/* This was told before a restart, and not to be over: it is, unless it is seen again within
- * ALERT_RECALL_S. */
+/* The begin of this problem was sent before a restart, and its end was not: the problem has ended
+ * unless it is seen again within ALERT_RECALL_S. */
 void alerts_recall(struct alerts *alerts, const struct alert_thing *thing, usec_t since,
                    usec_t told, usec_t now);
 void alerts_release(struct alerts *alerts);
 
-/* Whether a silence, "NAME SUBJECT UNTIL" with commas between, covers a thing: * is any, UNTIL
- * is in seconds since 1970, 0 for ever. */
+/* Whether one of the silences, "NAME SUBJECT UNTIL" separated by commas, covers a problem: * means
+ * any, UNTIL is in seconds since 1970, 0 for ever. */
 bool alert_is_silenced(const char *silence, const struct alert_thing *thing, usec_t wall);
 
-/* The first that covers a thing, or NULL. */
+/* The first silence that covers a problem, or NULL. */
 const struct alert_silence *alert_find_silence(const struct alert_silence *silences, size_t count,
                                                const struct alert_thing *thing, usec_t wall);
 
 /* Whether there is an alert of that name. */
 bool alert_name_is_known(const char *name);
 
-/* What is wrong with jobs and budgets; the other alerts are faults of devices, and the journal. */
+/* Alerts about jobs and budgets; the others are faults of devices, and the journal. */
 enum alert_of {
     ALERT_OF_IDLE,
     ALERT_OF_MEMORY,
@@ -128,9 +128,9 @@ extern const char *const alert_of_names[ALERT_OFS];
 const char *alert_state_name(enum alert_state state); /* "begins", "goes_on", "over" */
 const char *alert_severity_name(enum health_severity severity);
 
-/* What was told. */
+/* Messages, counted. */
 struct alert_counts {
-    uint64_t sent, failed, dropped; /* by way, since the daemon runs */
+    uint64_t sent, failed, dropped; /* since the daemon was started */
 };
 
 #endif

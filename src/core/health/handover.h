@@ -10,7 +10,7 @@
  * so. If the compute mode cannot be restored, it is accepted after a while: that harms less than a
  * device that no job can use.
  *
- * Order of calls:  begin, judge* until is_open is not set; judge at any other time keeps it up
+ * Order of calls:  begin, judge* until is_open is not set; judge at other times learns usual values
  */
 
 #include <stdbool.h>
@@ -21,16 +21,17 @@
 enum { HANDOVER_WORDS_SIZE = 112, HANDOVER_RESET_S = 3 };
 
 struct handover {
-    bool is_open;      /* no job may start there now */
-    bool is_after;     /* what is found belongs to the last job; until all is well */
-    usec_t since;      /* checks that began earlier do not count */
-    uint64_t job;      /* the job that released it */
-    int64_t usual_mib; /* the least without a job that no process has, plus one; 0: not known */
-    int usual_mode;    /* compute mode, as it was last without a job, plus one; 0: not known */
-    bool was_shared;   /* the MPS server makes it exclusive, and ends a little later */
-    usec_t reset;      /* since when another mode is to be restored; 0: none */
-    bool is_mode_kept; /* that did not help */
-    char words[HANDOVER_WORDS_SIZE]; /* what is left; "": nothing */
+    bool is_open;  /* no job may start there now */
+    bool is_after; /* findings belong to the last job; until all is well */
+    usec_t since;  /* checks that began earlier do not count */
+    uint64_t job;  /* the job that released it */
+    int64_t
+        usual_mib;   /* the least memory in use by no process without jobs, plus one; 0: unknown */
+    int usual_mode;  /* the last compute mode without a job, plus one; 0: unknown */
+    bool was_shared; /* the MPS server made it exclusive, and ends a little later */
+    usec_t reset;    /* when restoring the mode began; 0: it is not being restored */
+    bool is_mode_kept;               /* the mode could not be restored and is accepted */
+    char words[HANDOVER_WORDS_SIZE]; /* what is left on the device; "": nothing */
 };
 
 struct handover_look {
@@ -38,7 +39,7 @@ struct handover_look {
     const struct reading *reading; /* its reading */
     bool is_used;                  /* a running job holds a share of it */
     bool is_shared;                /* it is allocated in shares */
-    int64_t unowned_mib;           /* in use, but of no process; -1: not known */
+    int64_t unowned_mib;           /* memory in use by no process; -1: not known */
     uint32_t left_pid;             /* a process of an ended job; 0: none */
     const char *left_name;         /* its program's */
     uint64_t left_job;
@@ -46,11 +47,10 @@ struct handover_look {
 
 void handover_begin(struct handover *handover, uint64_t job, usec_t now);
 
-/* Whether anything is left there; words say what. A look of before its beginning changes nothing.
- */
+/* Whether anything is left there; words say what. A look from before begin changes nothing. */
 bool handover_judge(struct handover *handover, const struct handover_look *look);
 
-/* The compute mode is to be set back to the usual one. */
+/* Whether the compute mode has to be set back to the usual one. */
 bool handover_needs_reset(const struct handover *handover, const struct handover_look *look);
 
 #endif

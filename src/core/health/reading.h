@@ -2,11 +2,11 @@
 #ifndef CORE_HEALTH_READING_H
 #define CORE_HEALTH_READING_H
 
-/* reading - what one device says of itself at one moment
+/* reading - the values that one device reports at one moment
  *
- * A plain table of integers with a mark for each that is there: what can't be had is absent, never
- * 0 and never a number that stands for nothing. The list is reading.def; units are integers, so
- * that sums are exact.
+ * A plain table of integers, each marked as present or absent: a value that is not available is
+ * absent, never 0 and never a placeholder. The list is reading.def; values are integers, so that
+ * sums are exact.
  */
 
 #include <stdbool.h>
@@ -39,14 +39,14 @@ enum reading_id {
 enum { READING_RATIO_ONE = 1000000 };
 
 struct reading {
-    usec_t at;    /* by the clock of the reader; 0: never read */
-    uint64_t has; /* bit i: value i is there */
+    usec_t at;    /* by the reader's clock; 0: never read */
+    uint64_t has; /* bit i: value i is present */
     int64_t values[READINGS];
 };
 
 _Static_assert(READINGS <= 64, "one bit each");
 
-/* What is the same for all devices. */
+/* The properties of a value, the same for all devices. */
 struct reading_about {
     const char *name, *dcgm, *meaning; /* dcgm: NULL where it has none */
     enum reading_unit unit;
@@ -61,7 +61,7 @@ static inline bool reading_has(const struct reading *reading, enum reading_id id
     return (reading->has >> id & 1) != 0;
 }
 
-/* How much a counter grew since another reading (NULL: none); 0 if one lacks it, or it began anew.
+/* How much a counter grew since another reading (NULL: none); 0 if one lacks it, or it was reset.
  */
 int64_t reading_grown(const struct reading *reading, const struct reading *since,
                       enum reading_id id);
@@ -77,12 +77,12 @@ static inline void reading_drop(struct reading *reading, enum reading_id id)
     reading->has &= ~(UINT64_C(1) << id);
 }
 
-/* Drop what cannot be: a part of more than all (a hundredth above is rounding and becomes all; fans
- * may turn faster than their nominal most), and less than nothing where that is no temperature. */
+/* Drop impossible values: ratios above 1 (up to a hundredth above is rounding and becomes 1; fans
+ * may turn faster than their nominal maximum), and negative values other than temperatures. */
 void reading_drop_impossible(struct reading *reading);
 
-/* One value of a device over a stretch: means and largest of steps of so long; steps in which
- * nothing was read are left out. Steps below a minute are of seconds, where there are any. Wall
+/* One value of a device over a period: mean and maximum of each step; steps without a reading are
+ * left out. Steps shorter than a minute use readings by the second, where there are any. Wall
  * time. */
 struct reading_query {
     const char *uuid;
@@ -98,7 +98,7 @@ enum reading_id reading_find(const char *name);
 /* In the unit's base: a ratio 0 to 1, bytes, watts, joules, degrees Celsius, seconds, hertz. */
 double reading_in_base(enum reading_id id, int64_t value);
 
-/* "ratio", "bytes", "watts" ...; "" for counts and bits. What Prometheus wants at a name's end. */
+/* "ratio", "bytes", "watts" ...; "" for counts and bits. The suffix of a name in Prometheus. */
 const char *reading_base_unit(enum reading_unit unit);
 
 #endif

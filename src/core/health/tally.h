@@ -25,8 +25,8 @@ struct tally_part {
 struct tally_ask {
     uint32_t device;
     const struct reading *now;
-    const struct reading *before; /* of the time before, for counters; NULL: there is none */
-    int64_t ms;                   /* between them */
+    const struct reading *before; /* the previous reading, for counters; NULL: none */
+    int64_t ms;                   /* between the two */
     const struct tally_part *parts;
     uint32_t count;
 };
@@ -35,13 +35,13 @@ struct tally_job;
 
 struct tally {
     LIST(struct tally_job *) jobs;
-    struct map by_id; /* -> place plus one */
+    struct map by_id; /* -> place, plus one */
 };
 
 void tally_add(struct tally *tally, const struct tally_ask *ask);
 /* The usage so far; NULL: none. Valid until the next call. */
 const struct usage *tally_look(const struct tally *tally, uint64_t job, uint32_t attempt);
-/* How long all its devices have been idle; 0: one is busy, or nothing is known. */
+/* How long all devices of a job have been idle; 0: one is busy, or nothing is known. */
 int64_t tally_idle_ms(const struct tally *tally, uint64_t job);
 void tally_forget(struct tally *tally, uint64_t job);
 void tally_release(struct tally *tally);

@@ -5,9 +5,9 @@
 /* class - the interned shape of a request, with its roles
  *
  * Jobs of one class are interchangeable for placement, so the brain looks at classes, not jobs.
- * A class lives as long as a job refers to it; its number may then be given to another.
- * Numbers never steer a decision. How long a job may run is not part of its shape: max_duration
- * of a class is USEC_NEVER, that of a job stands in the job.
+ * A class lives as long as a job refers to it; after that its number may be used for another.
+ * Numbers never influence a decision. How long a job may run is not part of its shape: max_duration
+ * of a class is USEC_NEVER; the limit of a job is in the job itself.
  */
 
 #include <stdint.h>
@@ -19,38 +19,38 @@
 struct class
 {
     struct request request;
-    uint64_t serial;        /* no other class ever has it */
-    uint64_t labels, apart; /* of the request, as bits: label_bits of the table */
+    uint64_t serial;        /* never used for another class */
+    uint64_t labels, apart; /* of the request, as bits (class_label_bits) */
     uint32_t references;
-    uint32_t next_alike; /* with the same hash, plus one; 0: last */
-    /* The roles and the conditions follow, where there are some. */
+    uint32_t next_alike; /* number of the next one with the same hash, plus one; 0: last */
+    /* Followed by the roles and the conditions, if any. */
 };
 
-/* In all, and of those that one user may bring. */
+/* In all, and how many of them one user may add. */
 enum { CLASS_LABELS_MAX = 64, CLASS_LABELS_USER_MAX = 16 };
 
-/* A label of a job, which is a bit while a class has it. */
+/* A label of a job; it is assigned a bit as long as a class has it. */
 struct class_label {
     char name[REQUEST_LABEL_SIZE];
     uint32_t references;
-    uint32_t user; /* who brought it, plus one; 0: not said */
+    uint32_t user; /* the user who added it, plus one; 0: unknown */
 };
 
 struct class_table {
     LIST(struct class *) classes; /* NULL: free number */
     LIST(uint32_t) unused;
     uint64_t serial;
-    struct map by_hash; /* hash -> number plus one of the first */
+    struct map by_hash; /* hash -> number of the first, plus one */
     struct class_label labels[CLASS_LABELS_MAX];
 };
 
-/* How many labels of the request have no bit yet, and for how many there are bits. */
+/* How many labels of the request have no bit yet, and how many bits are unused. */
 uint32_t class_labels_new(const struct class_table *table, const struct request *request);
 uint32_t class_labels_unused(const struct class_table *table);
-/* A job of this user has the class: labels of it that no user brought are the user's. */
+/* A job of this user has the class: its labels without a user become this user's. */
 void class_note_user(struct class_table *table, uint32_t number, uint32_t user);
 uint32_t class_labels_of_user(const struct class_table *table, uint32_t user);
-/* The bits of labels, also of a request that is not of a class; no job has those without a bit. */
+/* The bits of labels, which need not be those of a class. A label without a bit is on no job. */
 uint64_t class_label_bits(const struct class_table *table, const struct job_label *labels,
                           uint32_t count);
 static inline bool class_labels_fit(const struct class_table *table, const struct request *request)

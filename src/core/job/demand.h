@@ -2,12 +2,12 @@
 #ifndef CORE_JOB_DEMAND_H
 #define CORE_JOB_DEMAND_H
 
-/* demand - what is asked for mostly: the shapes of the jobs that were submitted, by weight
+/* demand - the most frequent requests: shapes of the submitted jobs, by weight
  *
  * A space-saving counter (Metwally 2005): at most DEMAND_SHAPES_MAX shapes; a new one takes the
- * place, and the weight, of the lightest. Each member counts one; weights halve in 24 hours.
- * Placement keeps room for what is asked for mostly (sched/placement/fragmentation.h,
- * policies 2.5).
+ * place of the lightest and inherits its weight. Each member counts as one; weights halve every
+ * 24 hours. Placement keeps room for the most frequent requests
+ * (sched/placement/fragmentation.h, policies 2.5).
  */
 
 #include "base/units.h"
@@ -22,8 +22,8 @@ struct demand_shape {
 
 struct demand {
     LIST(struct demand_shape) shapes;
-    uint64_t noted; /* members ever */
-    usec_t decayed; /* up to when */
+    uint64_t noted; /* members counted since the beginning */
+    usec_t decayed; /* the time up to which weights have decayed */
 };
 
 void demand_note(struct demand *demand, struct class_table *classes, uint32_t class,

@@ -4,14 +4,14 @@
 
 /* gang_size - how many members a gang may have
  *
- * request->members is what a gang needs to start, and is never less; request->members_max is the
- * most that it can use (0: it is not elastic). Everything that asks whether a job can run (quota,
- * place, promises, estimates) goes by members, and so needs to know nothing of elastic gangs.
+ * A gang needs request->members to start and never has fewer; request->members_max is the most that
+ * it can use (0: it is not elastic). Everything that asks whether a job can run (quota, placement,
+ * promises, estimates) goes by members and so does not have to know about elastic gangs.
  *
- * Between the two, sizes says which counts are allowed (policies 2.9, Sia's configurations):
+ * sizes says which counts between the two are allowed (policies 2.9, Sia's configurations):
  *
- *   powers   powers of two, and the least and the most; any count for a gang by nodes, where each
- *            member is one machine ("whole nodes beyond one node")
+ *   powers   powers of two, the minimum and the maximum; any count if each member has a node of its
+ *            own ("whole nodes beyond one node")
  *   any      every count
  *
  * A job says how the count may change after its start (enum resize of job.h).
@@ -29,19 +29,19 @@ static inline bool request_is_elastic(const struct request *request)
 /* The most members that it can use. */
 uint32_t request_most(const struct request *request);
 
-/* May it have so many? */
+/* Whether it may have this many. */
 bool request_allows(const struct request *request, uint32_t members);
 
-/* The largest allowed count that is not above `members`; 0: that is less than it needs. */
+/* The largest allowed count that is at most `members`; 0: there is none. */
 uint32_t request_fit(const struct request *request, uint32_t members);
 
-/* The largest allowed count above `low`, up to `most`, that fits, by halving; `low` when none does.
- * It is also that of the last call of fits that said yes. */
+/* The largest allowed count above `low`, up to `most`, that fits, found by bisection; `low` if none
+ * does. It is also the argument of the last call of fits that returned true. */
 typedef bool request_fits_fn(void *user, uint32_t members);
 uint32_t request_search(const struct request *request, uint32_t low, uint32_t most,
                         request_fits_fn *fits, void *user);
 
-/* The same for exactly so many members, as a plain gang. */
+/* The same request for exactly this many members, as a plain gang. */
 void request_resize(const struct request *request, uint32_t members, struct request *ret);
 
 #endif

@@ -4,8 +4,9 @@
 
 /* group - an array, a stage or a pipeline: jobs that are counted together
  *
- * A group has the number id; its parts, groups and jobs, have the numbers up to last, without
- * gaps. Jobs and groups share one numbering, so that anything can wait for anything (need.h).
+ * A group has the number id; its parts, groups and jobs, have the numbers from there to last,
+ * without gaps. Jobs and groups share one numbering, so that anything can wait for anything
+ * (need.h).
  */
 
 #include <stdbool.h>
@@ -22,13 +23,13 @@ struct group {
     struct group *next, *previous; /* of all groups, by id */
     char *name;
     uint32_t user;
-    uint32_t max_running; /* 0: no bound */
+    uint32_t max_running; /* 0: no limit */
     uint32_t job_count;   /* at any depth */
     /* Counted over its jobs, at any depth. */
     uint32_t started_count; /* ran at least once */
     uint32_t active_count;  /* hold resources now */
     uint32_t ended_count;
-    uint32_t bad_count; /* ended, and not ok */
+    uint32_t bad_count; /* ended with a result other than ok */
     usec_t submitted, ended;
     uint8_t kind;
 };

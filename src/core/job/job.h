@@ -2,11 +2,11 @@
 #ifndef CORE_JOB_JOB_H
 #define CORE_JOB_JOB_H
 
-/* job - what was submitted, how far it is, what it holds
+/* job - what was submitted, its progress, and what it holds
  *
- * A task of an array is a job of its own with a group. Command and environment are not here but
- * in a blob of the journal: the brain does not read them. Jobs stay in the state for a while
- * after they ended (FORGET).
+ * A task of an array is a job of its own with a group. Command and environment are in a blob of the
+ * journal, not here: the brain does not read them. A job stays in the state for a while after its
+ * end (FORGET).
  */
 
 #include <stdbool.h>
@@ -38,26 +38,26 @@ enum stop_cause {
     STOP_MEMBER,
     STOP_REQUEUE,
     STOP_PREEMPT,
-    STOP_RESIZE, /* to start again at once with another number of members */
-    STOP_HEAL,   /* a member was lost: the gang starts again at once */
-    STOP_MOVE,   /* to start again at once elsewhere, so that another job finds room */
-    STOP_RESCUE, /* its device is sick: to start again on another (rescue.h) */
+    STOP_RESIZE, /* to restart at once with another number of members */
+    STOP_HEAL,   /* a member was lost: the gang restarts at once */
+    STOP_MOVE,   /* to restart at once elsewhere, which makes room for another job */
+    STOP_RESCUE, /* its device is sick: to restart on another (rescue.h) */
 };
 
-/* Jobs were stopped to make room for it, in its own queue or in others; or it was itself stopped
- * to restart at once. */
+/* Whether jobs were stopped to make room for this one, in its own queue or in others, or it was
+ * itself stopped to restart at once. */
 enum awaited { AWAITED_NOT, AWAITED_IN_QUEUE, AWAITED_FROM_OTHERS, AWAITED_BACK };
 enum stop_rule {
     STOP_IN_QUEUE,
     STOP_FOR_GUARANTEE,
     STOP_FOR_LESS,
     STOP_FOR_FAIR,
-    STOP_FOR_EARLIER = 8,      /* a gang gives up what it has beyond its least, inside a queue */
-    STOP_FOR_RESERVATION = 16, /* its machine or device is kept for others from then on */
-    STOP_FOR_WINDOW,           /* its queue may hold less from then on */
-    STOP_FOR_BUDGET,           /* its queue has spent all that it may */
-    STOP_FOR_MACHINE = 32,     /* its machine is taken away */
-    STOP_TO_MOVE = 48,         /* it goes on elsewhere at once */
+    STOP_FOR_EARLIER = 8,      /* a gang gives up members beyond its minimum, within a queue */
+    STOP_FOR_RESERVATION = 16, /* its node or device is reserved for others from then on */
+    STOP_FOR_WINDOW,           /* a window lowers what its queue may hold */
+    STOP_FOR_BUDGET,           /* the budget of its queue is spent */
+    STOP_FOR_MACHINE = 32,     /* its node is about to be interrupted */
+    STOP_TO_MOVE = 48,         /* it restarts elsewhere at once */
 };
 
 /* How the number of members of an elastic gang may change after its start. */
@@ -68,7 +68,7 @@ enum warning { WARNING_IDLE = 1, WARNING_MEMORY = 2, WARNING_LAST = 3 /* times *
 
 enum member_state { MEMBER_GRANTED, MEMBER_STARTED, MEMBER_ENDED };
 
-/* What became of a member; of a job: of its first member that did not end well. */
+/* How a member ended; for a job: how its first member that did not succeed ended. */
 struct job_end {
     char *reason;      /* in words, or NULL */
     int64_t user_us;   /* of all members */
@@ -81,26 +81,26 @@ struct job_end {
     bool was_stopped, was_oom, was_killed;
 };
 
-/* What a job has only when it was granted, foreseen, stopped or ended: most of many that wait have
- * none of it. */
+/* What a job has only once it was granted, stopped or ended, or its wait was estimated: most
+ * waiting jobs have none of it. */
 struct job_run {
     struct lease *lease;    /* from GRANTED to its end; then NULL */
     uint8_t *member_states; /* beside the lease's members: enum member_state */
     struct job_end end;     /* of the last attempt */
     usec_t granted, started, ended;
-    usec_t attained;    /* run time that earlier attempts, stopped for others, brought it */
-    usec_t foreseen_at; /* when it was said how long it would wait; 0: never */
-    struct calibration_note foreseen; /* and how long */
-    char *cancelled_by;               /* a person or a rule; NULL: not cancelled */
+    usec_t attained;    /* useful run time of earlier attempts that were stopped for others */
+    usec_t foreseen_at; /* when its wait was estimated; 0: never */
+    struct calibration_note foreseen; /* that estimate */
+    char *cancelled_by;               /* a user or a rule; NULL: not cancelled */
     char *cancel_reason;              /* of the rule, or NULL */
-    char *external; /* its name in the engine to which it was submitted; NULL: to tarn */
+    char *external; /* its name in the engine that it was submitted to; NULL: submitted to tarn */
     uint32_t attempt;
     uint32_t retries;
     uint32_t preemptions;
     uint32_t members_started, members_ended; /* of those in the lease */
     uint32_t members_lost;                   /* of this attempt; they have left the lease */
-    uint32_t gpus_milli_last;                /* what the last attempt held, for the books */
-    uint8_t idle_warnings, memory_warnings;  /* of this attempt; 3: it is stopped for it */
+    uint32_t gpus_milli_last;                /* what the last attempt held, for accounting */
+    uint8_t idle_warnings, memory_warnings;  /* of this attempt; at 3 it is stopped */
     usec_t warned;                           /* the last time */
     struct usage *usage;                     /* of its last attempt that was watched, or NULL */
     struct engine_isolation isolation;
@@ -108,39 +108,39 @@ struct job_run {
     bool is_backfill;
     uint8_t stop_cause;   /* enum stop_cause */
     uint8_t stop_rule;    /* of the last time that it was stopped for others (enum stop_rule) */
-    uint64_t stopped_for; /* the job that got its place, then; 0: none */
-    usec_t lost;          /* run time that was done again, of all those times */
-    usec_t unsaved;       /* what of it the stop that is under way would cost */
-    usec_t checkpointed;  /* when this attempt last said that its work is safe; 0: never */
+    uint64_t stopped_for; /* the job that got its place that time; 0: none */
+    usec_t lost;          /* run time lost and repeated, summed over those times */
+    usec_t unsaved;       /* run time that the stop under way will lose */
+    usec_t checkpointed;  /* when this attempt last reported its work as saved; 0: never */
     struct cost cost;     /* of all attempts so far (account.h) */
     bool is_cancel_wanted;
     bool is_requeue_wanted;
     uint32_t heals, resizes;
-    uint32_t members_next;             /* stopped for this number; 0: for none */
+    uint32_t members_next;             /* stopped to restart with this number; 0: not stopped so */
     uint32_t resized_from, resized_to; /* members before and after the last time; 0: never */
-    uint64_t resized_for;              /* the job that got what it gave up; 0: it grew */
+    uint64_t resized_for;              /* the job that got the members given up; 0: it grew */
     uint8_t resize_rule;               /* of that (enum stop_rule) */
     usec_t resized;                    /* when that was decided */
     uint32_t moves;
-    uint64_t moved_for;          /* the job that found room by it, the last time; 0: never */
+    uint64_t moved_for;          /* the job that the last move made room for; 0: never moved */
     usec_t moved;                /* when that was decided */
     char *moved_from, *moved_to; /* "a:0,1", or NULL */
     uint32_t rescues;
-    usec_t rescued;       /* when its device was sick, the last time; 0: never */
-    char *rescued_from;   /* that one: "a:3", or NULL */
+    usec_t rescued;       /* when it last left a sick device; 0: never */
+    char *rescued_from;   /* that device: "a:3", or NULL */
     char *place;          /* devices of its last attempt that ended: "a:0,1", or NULL */
     char *rescued_reason; /* what was wrong with it, or NULL */
     uint8_t rescued_harm; /* enum harm, of it */
     struct job *active_next, *active_previous; /* of those that hold resources, by id */
     /* For the brain alone, not part of the state. */
-    bool is_among_ends;   /* of those that hold resources */
+    bool is_among_ends;   /* it is in the list of expected ends */
     bool wants_attention; /* on the brain's list of jobs to look after */
     usec_t window;        /* how long its room is kept for it */
     usec_t first_promise; /* when it was first promised to start; 0: never */
     usec_t expected_end;
 };
 
-/* Many wait at a time: what is added here is paid for a million times. */
+/* Many jobs can be waiting at a time: each byte added here costs memory a million times. */
 struct job {
     uint64_t id;
     uint64_t group;              /* 0: none */
@@ -153,35 +153,35 @@ struct job {
     usec_t max_duration;     /* USEC_NEVER: no limit */
     usec_t estimate;         /* estimated run time, as submitted; 0: none */
     usec_t deadline;         /* 0: none */
-    usec_t restart_cost;     /* run time that a stop and new start costs */
-    usec_t checkpoint_every; /* 0: it saves its work when it is stopped; also of `auto`, then */
+    usec_t restart_cost;     /* run time that a stop and restart costs */
+    usec_t checkpoint_every; /* 0: it saves its work when it is stopped */
     usec_t fair_from;        /* the fair clock (pressure.h) when it was submitted */
     uint32_t user;           /* number in the state */
     uint32_t uid, gid;
     uint32_t queue, class;
     int32_t priority;
     uint32_t index;               /* in its array */
-    uint32_t checkpoint_takes_ms; /* what saving costs it; 0: it does not say */
+    uint32_t checkpoint_takes_ms; /* time to save a checkpoint; 0: not stated */
     uint32_t needs_left, needs_expected;
     uint8_t state;  /* enum job_state */
     uint8_t result; /* enum job_result */
     bool is_held;
     bool is_preemptible;
-    uint8_t spot;       /* enum spot_rule, as it asked; that of its class follows its progress */
+    uint8_t spot;       /* enum spot_rule, as submitted; that of its class follows its progress */
     uint8_t is_awaited; /* others were stopped for it, and it has not been granted since (enum) */
-    bool no_requeue;    /* not tried again after it was lost */
+    bool no_requeue;    /* not restarted after it was lost */
     bool checkpoint_is_auto; /* checkpoint_interval.h sets checkpoint_every at each start */
     uint16_t retry_max;
     uint8_t resize;       /* of an elastic gang: enum resize */
-    bool goes_on;         /* of an elastic gang: without a lost member, while its least are left */
-    uint16_t heal_max;    /* how often the gang is healed after it lost a member */
-    uint16_t oom_factor;  /* of its memory after it ran out of it, in thousandths; 0: none */
-    uint16_t tariff_most; /* it waits for hours with at most this factor, plus one; 0: any */
+    bool goes_on;         /* an elastic gang that may lose members down to its minimum */
+    uint16_t heal_max;    /* how often the gang may restart after it lost a member */
+    uint16_t oom_factor;  /* memory for a retry after it ran out, in thousandths; 0: none */
+    uint16_t tariff_most; /* it waits for a tariff factor of at most this, plus one; 0: any */
     /* For the brain alone, not part of the state: its place among the pending. */
     uint32_t preempt_place; /* the queue that it is counted in (preempt.h), plus one; 0: none */
     struct pending_bucket *pending_bucket;
     struct job *pending_next, *pending_previous;
-    struct job *line_next, *line_previous; /* of all that wait in its queue, by id */
+    struct job *line_next, *line_previous; /* of all jobs waiting in its queue, by id */
 };
 
 /* The reason in journals and snapshots; job_end_reason() puts it in other words. */
@@ -195,15 +195,15 @@ void job_destroy(struct job *job);
  * journals and snapshots have "RULE: REASON" in one text, which is split. */
 void job_set_cancel(struct job_run *run, const char *by, const char *reason);
 
-/* Run time of this attempt that would be lost if it were stopped at `now`. */
+/* Run time of this attempt that a stop at `now` would lose. */
 usec_t job_unsaved(const struct job *job, usec_t now);
 
-enum { JOB_OOM_RETRIES = 3 }; /* with more memory, where `retry` allows fewer */
+enum { JOB_OOM_RETRIES = 3 }; /* retries with more memory, even if `retry` allows fewer */
 
-/* Whether nine tenths of its time limit have passed. */
+/* Whether 90 % of its time limit have passed. */
 bool job_is_near_limit(const struct job *job, usec_t now);
 
-/* Whether its last start paid its restart cost. */
+/* Whether its last start included its restart cost. */
 static inline bool job_has_restarted(const struct job *job)
 {
     return job->run->preemptions + job->run->resizes + job->run->heals + job->run->moves +
@@ -211,13 +211,13 @@ static inline bool job_has_restarted(const struct job *job)
            0;
 }
 
-/* Whether the gang, of which a member did not end well, is to start again without a retry. */
+/* Whether the gang, one of whose members failed, restarts without using up a retry. */
 bool job_may_heal(const struct job *job);
 
-/* What saving costs it, as it says or as is assumed. */
+/* The time that a checkpoint takes, as submitted or by default. */
 usec_t job_checkpoint_takes(const struct job *job);
 
-/* The same as run, to be written to. */
+/* job->run, made writable. */
 struct job_run *job_claim_run(struct job *job);
 
 /* granted, running or stopping: holds resources */
@@ -231,8 +231,8 @@ static inline bool job_is_active(const struct job *job)
     return job_state_is_active((enum job_state)job->state);
 }
 
-/* "guarantee": the rule's name; in words: "is within its guarantee" */
 bool stop_rule_is_of_time(uint8_t rule); /* for a reservation, a window or a budget */
+/* Name of the rule: "guarantee"; its meaning in words: "is within its guarantee". */
 const char *stop_rule_name(uint8_t rule);
 const char *stop_rule_meaning(uint8_t rule);
 const char *job_end_reason(const struct job_run *run); /* in words, or NULL */

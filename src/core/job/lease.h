@@ -2,14 +2,14 @@
 #ifndef CORE_JOB_LEASE_H
 #define CORE_JOB_LEASE_H
 
-/* lease - what a job holds: a machine for each member, and slices of devices
+/* lease - what a job holds: a node for each member, and slices of devices
  *
- * A slice is a part of one device that is handed out: all of it, a fraction, or a MIG instance.
- * The milli of an instance are its part of the device's memory slices (mig.h).
+ * A slice is the allocated part of one device: all of it, a fraction, or a MIG instance. The milli
+ * of an instance are its part of the device's memory slices (mig.h).
  *
- * A member has a place in the lease, and a rank, by which engines and programs know it. As long as
- * all are there the two are the same. When a gang goes on without a lost member, its part leaves
- * the lease; the others move up, and keep their ranks.
+ * A member has a place in the lease, and a rank, by which engines and programs know it. The two are
+ * equal until a member is lost. When a gang goes on without a lost member, that member leaves the
+ * lease; the others move up in place and keep their ranks.
  */
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 
 #include "base/record.h"
 
-/* What shares are counted of. */
+/* The resources whose shares are computed. */
 enum share { SHARE_OF_GPUS, SHARE_OF_CPUS, SHARE_OF_MEMORY, SHARES };
 
 enum { LEASE_GONE_MAX = 4096 }; /* no gang has more members */
@@ -35,15 +35,15 @@ struct slice {
 
 struct lease_member {
     uint32_t node; /* number in the state */
-    uint32_t gone; /* so many members of lower rank were lost: its rank is its place plus these */
-    uint32_t role; /* number in roles, of a gang that has some */
+    uint32_t gone; /* lost members of lower rank: its rank is its place plus this number */
+    uint32_t role; /* index into roles, in a gang with roles */
 };
 
 /* What each member of a role has. */
 struct lease_role {
     int64_t cpu_milli;
     int64_t memory_mib;
-    uint32_t alternative; /* of its GPU alternatives: the one that was met */
+    uint32_t alternative; /* index of the GPU alternative that was granted */
 };
 
 struct lease {
@@ -53,15 +53,15 @@ struct lease {
     uint32_t members_count;
     uint32_t slices_count;
     uint32_t roles_count;    /* 0: all members are alike */
-    uint32_t alternative;    /* of the request's GPU alternatives: the one that was met */
+    uint32_t alternative;    /* index of the request's GPU alternative that was granted */
     uint32_t share;          /* the largest of shares */
-    uint32_t shares[SHARES]; /* of the cluster when granted, in parts of 2^20 */
+    uint32_t shares[SHARES]; /* of the cluster's capacity at the grant, in parts of 2^20 */
     uint32_t model_runs; /* earlier runs of its class that chose the model; 0: published speeds */
     uint8_t model_rule;  /* why it has the model (sched/placement/model_score.h); 0: no choice */
     uint64_t labels, apart; /* of its job, as bits (class.h); not in records */
     int64_t milli;          /* GPUs in all, for quota */
-    int64_t cpu_milli;      /* a member; 0 with roles */
-    int64_t memory_mib;     /* a member; 0 with roles */
+    int64_t cpu_milli;      /* of each member; 0 with roles */
+    int64_t memory_mib;     /* of each member; 0 with roles */
 };
 
 /* Of the member at a place. */
@@ -82,9 +82,9 @@ static inline bool lease_is_apart(const struct lease *lease, uint64_t labels, ui
     return (lease->labels & apart) != 0 || (lease->apart & labels) != 0;
 }
 
-/* A member is on this machine. */
+/* Whether a member is on this node. */
 bool lease_is_on(const struct lease *lease, uint32_t node);
-/* Its first slice of a device; NULL: none. */
+/* The first slice of a device; NULL: none. */
 const struct slice *lease_slice_on(const struct lease *lease, uint32_t device);
 /* Of all members. */
 int64_t lease_cpus(const struct lease *lease);
@@ -92,22 +92,22 @@ int64_t lease_memory(const struct lease *lease);
 
 extern const struct record_type lease_record;
 
-/* All amounts are ones that a tarn could have written. */
+/* Whether all amounts are ones that tarn could have written. */
 bool lease_is_plausible(const struct lease *lease);
 
-/* One that was written before shares were counted apart: all of its share is of GPUs, or of CPUs
- * when it has none. */
+/* Complete a lease written before shares were counted by resource: all of its share is of GPUs, or
+ * of CPUs if it has no GPU. */
 void lease_complete(struct lease *lease);
 
-/* The rank of the member at a place, and where the one with a rank is; members_count: nowhere. */
+/* The rank of the member at a place, and the place of a rank; members_count: there is none. */
 uint32_t lease_rank(const struct lease *lease, uint32_t place);
 uint32_t lease_place(const struct lease *lease, uint32_t rank);
 
 /* One block of memory, freed with lease_destroy. */
 struct lease *lease_copy(const struct lease *lease);
-/* The same without the member at `place`. Shares are left as they were. */
+/* A copy without the member at `place`. Shares stay as they were. */
 struct lease *lease_without(const struct lease *lease, uint32_t place);
-/* The same with the slices on device `a` on `b`, and those on `b` on `a`. */
+/* A copy in which the slices on device `a` are on `b`, and those on `b` on `a`. */
 struct lease *lease_exchange(const struct lease *lease, uint32_t a, uint32_t b);
 void lease_destroy(struct lease *lease);
 

@@ -13,8 +13,8 @@
  *          | 'mem=' SIZE                     mem=20G         a share of one GPU by memory
  *          | 'mig=' PROFILE [':' COUNT]      mig=3g.40gb
  *          | 'mps=' PERCENT ['%']            mps=50%
- *          | 'kind=' KIND [':' AMOUNT]       kind=tpu:4      accelerators of a kind that are no
- * GPUs | 'nvlink'                        the GPUs must be linked
+ *          | 'kind=' KIND [':' AMOUNT]       kind=tpu:4      accelerators other than GPUs
+ *          | 'nvlink'                                        the GPUs must be linked
  *
  * Kinds never mix: an item without a model and without a kind means GPUs.
  *
@@ -58,18 +58,18 @@ enum share_kind {
     SHARE_MPS,      /* a fraction, enforced by CUDA MPS */
 };
 
-/* Whether it may be put onto machines that can be taken away. */
+/* Whether it may run on spot nodes, which can be interrupted. */
 enum spot_rule {
     SPOT_NEVER,
     SPOT_ALLOW,
-    SPOT_PREFER, /* those first */
+    SPOT_PREFER, /* spot nodes first */
     SPOT_ONLY,
     SPOT_RULES,
 };
 
 struct role;
 
-/* What a job is called for anti-affinity. */
+/* A label of a job, for anti-affinity. */
 struct job_label {
     char name[REQUEST_LABEL_SIZE];
 };
@@ -77,39 +77,39 @@ struct job_label {
 struct gpu_ask {
     char model[REQUEST_MODEL_SIZE];      /* lower case; "": any */
     char profile[REQUEST_PROFILE_SIZE];  /* MIG: "3g.40gb" */
-    char accelerator[REQUEST_KIND_SIZE]; /* "tpu"; "": GPUs, or what the model is */
-    int64_t size_mib_min;                /* the device's memory; 0: no bound */
-    int64_t size_mib_max;                /* 0: no bound */
+    char accelerator[REQUEST_KIND_SIZE]; /* "tpu"; "": GPUs, or the kind of the model */
+    int64_t size_mib_min;                /* the device's memory; 0: no limit */
+    int64_t size_mib_max;                /* 0: no limit */
     int64_t memory_mib;                  /* the share's memory; 0: in proportion to milli */
     uint32_t milli;                      /* the share's compute; 0: in proportion to memory_mib */
-    uint16_t count;                      /* devices (or instances) a member */
+    uint16_t count;                      /* devices (or instances) of each member */
     uint8_t kind;                        /* enum share_kind */
     uint8_t nvlink;                      /* bool */
 };
 
 struct request {
     struct gpu_ask gpus[REQUEST_ALTERNATIVES_MAX];
-    int64_t cpu_milli;   /* a member; 0 is allowed */
+    int64_t cpu_milli;   /* of each member; 0 is allowed */
     int64_t memory_mib;  /* of each member; 0: not requested, not counted */
     usec_t max_duration; /* USEC_NEVER: no limit */
-    uint32_t members;    /* of the gang, 1 for an ordinary job; of an elastic one the least */
-    uint32_t nodes_min;  /* machines it must be spread over; 1 */
+    uint32_t members;    /* of the gang; 1 for an ordinary job; the minimum of an elastic gang */
+    uint32_t nodes_min;  /* the least number of nodes; 1 by default */
     uint32_t nodes_max;
     uint32_t gpu_alternatives;    /* how many of gpus are used; 0: no GPU */
     char pool[REQUEST_NAME_SIZE]; /* "": any that its queue may use */
-    uint8_t cpu_given;            /* the user named it: enforce it, not only count */
+    uint8_t cpu_given;            /* stated by the user: enforced, not only counted */
     uint8_t memory_given;
     uint8_t sizes;        /* enum request_sizes, of an elastic gang (gang_size.h) */
-    uint8_t per_node;     /* of an elastic gang: each member has a machine of its own */
-    uint32_t members_max; /* the most it can use; 0: it is not elastic, members is all */
+    uint8_t per_node;     /* of an elastic gang: each member has a node of its own */
+    uint32_t members_max; /* the most it can use; 0: it is not elastic and has exactly members */
     uint8_t spot;         /* enum spot_rule */
     uint8_t work;         /* enum gpu_work (predict/speed.h): what it does with its GPUs */
     uint8_t padding[2];
     uint32_t label_count, apart_count;
-    struct job_label labels[REQUEST_LABELS_MAX]; /* its own, each once */
-    struct job_label apart[REQUEST_LABELS_MAX];  /* it shares no node with jobs that have one */
+    struct job_label labels[REQUEST_LABELS_MAX]; /* its own, without duplicates */
+    struct job_label apart[REQUEST_LABELS_MAX];  /* it shares no node with jobs that have these */
     uint32_t roles_count;                        /* 0: all members are alike */
-    const struct role *roles; /* of a gang of several kinds of members (role.h); else NULL */
+    const struct role *roles; /* of a gang with several kinds of members (role.h); else NULL */
     /* Conditions for the nodes and devices of all members (where.h), owned like the roles. */
     const struct where_term *where;
     uint32_t where_count;
@@ -128,23 +128,23 @@ int request_parse_accelerator(struct request *request, const char *text, struct 
 /* Slurm's "gpu", "gpu:2", "gpu:h100:2" (--gres, also several with commas). */
 int request_parse_gres(struct request *request, const char *gres, struct error *err);
 
-/* The same in the grammar's own words: "h100:2|a100:2"; "" for none. */
+/* The GPUs in the grammar above: "h100:2|a100:2"; "" for none. */
 void request_format_gpus(const struct request *request, struct text *text);
 
 /* For people: "4 gpus", "2 x h100", "0.5 gpu", "mem=20G". */
 void request_describe(const struct request *request, struct text *text);
 
-/* GPUs in milli that the i-th alternative takes for all members, for quota. A share given by
- * memory counts by what it is of reference_mib. */
+/* GPUs in milli that the given alternative takes for all members, for quota. A share given by
+ * memory counts in proportion to reference_mib. */
 int64_t request_milli(const struct request *request, uint32_t alternative, int64_t reference_mib);
 
-/* The same of the alternative that takes least, a share by memory as next to nothing. */
+/* The same for the alternative that takes least; a share by memory counts as almost nothing. */
 int64_t request_least_milli(const struct request *request);
 
 /* "never", "allow", "prefer", "only" */
 const char *spot_rule_name(uint8_t rule);
 
-/* Whether all parts fit together (members against nodes, zero counts ...). */
+/* Check that all parts are consistent (members against nodes, zero counts ...). */
 int request_check(const struct request *request, struct error *err);
 
 #endif

@@ -6,14 +6,14 @@
  *
  *   WHERE     := CONDITION (',' CONDITION)*      all of them hold
  *   CONDITION := TERM ('|' TERM)*                one of them holds
- *   TERM      := KEY | '!' KEY                   it has the label, or has not
+ *   TERM      := KEY | '!' KEY                   with the label; without it
  *              | KEY '=' VALUE | KEY '!=' VALUE  != also holds without the label
  *              | KEY ' in (' VALUE (',' VALUE)* ')'
- *              | KEY ' notin (' VALUE (',' VALUE)* ')'   not together with '|'
+ *              | KEY ' notin (' VALUE (',' VALUE)* ')'   not in combination with '|'
  *
- * These are the label selectors of Kubernetes, and '|' of Slurm's constraints. A list of conditions
- * is a flat list of terms, each zeroed before it is filled: equal lists are equal byte for byte.
- * What a label is and what holds: core/cluster/label.h.
+ * These are the label selectors of Kubernetes, with the '|' of Slurm's constraints. A list of
+ * conditions is a flat list of terms, each zeroed before it is filled: equal lists are equal byte
+ * for byte. Labels and their matching: core/cluster/label.h.
  */
 
 #include <stdbool.h>
@@ -27,17 +27,17 @@ enum { WHERE_TERMS_MAX = 64, WHERE_NAME_SIZE = 64 };
 
 struct where_term {
     char key[WHERE_NAME_SIZE], value[WHERE_NAME_SIZE];
-    uint8_t has_value; /* bool: the value counts, too */
+    uint8_t has_value; /* bool: the value counts as well */
     uint8_t is_not;    /* bool */
     uint8_t is_or;     /* bool: the next term is another one of the same condition */
 };
 
 typedef LIST(struct where_term) where_list;
 
-/* Add what the text says. On failure the list has part of it. */
+/* Append the conditions of a text. On failure the list may have some of them. */
 int where_parse(where_list *list, const char *text, struct error *err);
 
-/* The end of the condition that begins there. */
+/* The end of the condition that begins at `first`. */
 uint32_t where_end(const struct where_term *terms, uint32_t count, uint32_t first);
 
 /* One condition, as where_parse reads it. */
@@ -45,7 +45,7 @@ void where_format(const struct where_term *terms, uint32_t count, struct text *t
 /* All of them, with commas between. */
 void where_format_all(const struct where_term *terms, uint32_t count, struct text *text);
 
-/* Terms of a record that make sense. */
+/* Whether the terms of a record are valid. */
 bool where_is_valid(const struct where_term *terms, uint32_t count);
 
 #endif

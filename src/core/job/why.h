@@ -2,7 +2,7 @@
 #ifndef CORE_JOB_WHY_H
 #define CORE_JOB_WHY_H
 
-/* why - the reason why a job does not run, as a value
+/* why - the reason why a job does not run, as data
  *
  * The list is why.def. Which of the numbers are set depends on the kind; what is not set is 0.
  */
@@ -21,29 +21,31 @@ enum why_kind {
 
 struct why {
     enum why_kind kind;
-    uint32_t queue; /* QUOTA, TURN, USER_LIMIT: the one at its limit; LENT: the one that keeps it;
-                       SHAPE */
-    uint32_t resource; /* of these: the number */
+    uint32_t queue;    /* QUOTA, TURN, USER_LIMIT: the one at its limit; LENT: the lender;
+                          SHAPE */
+    uint32_t resource; /* of these kinds: the resource's number */
     bool is_group;     /* USER_LIMIT: of the user's Unix group */
     bool is_of_user;   /* NEVER_QUOTA: the limit is of the user, or of their group */
-    bool is_firm;      /* QUOTA, NEVER_QUOTA: of what may be held by jobs that are never stopped */
-    uint8_t level;     /* SHAPE: enum cell_level, of what is kept for the queue */
+    bool is_firm;      /* QUOTA, NEVER_QUOTA: the limit for jobs that are never stopped */
+    uint8_t level;     /* SHAPE: enum cell_level of the capacity kept for the queue */
     uint32_t pool;     /* POOL_*: the pool */
-    uint32_t role;   /* GPUS, CPUS, MEMORY, NEVER_*: that of a gang which finds none, plus one; 0 */
-    uint32_t window; /* WINDOW: which one; RESERVATION: its place in the agenda */
-    uint8_t account; /* BUDGET: enum account_kind */
-    uint32_t user;   /* BUDGET: whose it is in that queue, plus one; 0: the queue's */
-    uint64_t job;    /* APART: one from which it keeps apart; NEEDS: what is waited for; RESERVED,
-                        TURN, BEHIND: the one in front; ARRAY: the    array */
+    uint32_t role;     /* GPUS, CPUS, MEMORY, NEVER_*: the role that does not fit, plus one; 0 */
+    uint32_t window;   /* WINDOW: its number; RESERVATION: its place in the agenda */
+    uint8_t account;   /* BUDGET: enum account_kind */
+    uint32_t user;     /* BUDGET: its user in that queue, plus one; 0: it is the queue's */
+    uint64_t job;      /* APART: one that it must not share a node with; NEEDS: what it waits for;
+                          RESERVED, TURN, BEHIND: the one in front; ARRAY: the array */
     /* GPUs in milli, CPUs in milli, MiB, or a count; SPOT: its enum spot_rule; TARIFF: the factor
-     * that it waits for; BUDGET: what it would cost, in millionths or microseconds of a GPU. */
+     * that it waits for; BUDGET: what it would cost, in millionths of the currency or in
+     * GPU-microseconds. */
     int64_t wanted;
-    int64_t free; /* of the same; TARIFF: the factor now; BUDGET: what is left */
-    int64_t most; /* NEVER_*: the most there is; QUOTA, WINDOW: the limit; BUDGET: the amount */
-    /* Expected start; BEGIN: when; WINDOW: when it opens or, open, closes; TARIFF: when they come;
-     * BUDGET: the next period; RESERVATION: until when; 0: not known, USEC_NEVER: open-ended. */
+    int64_t free; /* in the same unit; TARIFF: the factor now; BUDGET: what is left */
+    int64_t most; /* NEVER_*: the largest there is; QUOTA, WINDOW: the limit; BUDGET: the amount */
+    /* Expected start; BEGIN: the begin time; WINDOW: when it opens or, if open, closes; TARIFF:
+     * when that factor begins; BUDGET: the next period; RESERVATION: its end; 0: not known,
+     * USEC_NEVER: open-ended. */
     usec_t at;
-    int64_t spent, committed; /* BUDGET: so far in the period, and by what runs */
+    int64_t spent, committed; /* BUDGET: so far in the period, and by running jobs */
 };
 
 const char *why_name(enum why_kind kind);
@@ -57,7 +59,7 @@ static inline bool why_lacks_room(enum why_kind kind)
 {
     return kind == WHY_GPUS || kind == WHY_CPUS || kind == WHY_MEMORY;
 }
-/* What time will change, and no end of a job. */
+/* Only time will change it, not the end of a job. */
 static inline bool why_is_of_time(enum why_kind kind)
 {
     return kind == WHY_WINDOW || kind == WHY_TARIFF || kind == WHY_BUDGET;

@@ -4,8 +4,8 @@
 
 /* event - one thing that happened, or one decision, as the journal keeps it
  *
- * The list is event.def. Time is journal time: microseconds that only go forward, whatever the
- * wall clock does (daemon/clock.h). Texts and lists of a decoded event live in the arena.
+ * The list is event.def. Time is journal time: microseconds that never go backwards, whatever the
+ * wall clock does (daemon/clock.h). The arena owns texts and lists of a decoded event.
  */
 
 #include <stdint.h>
@@ -28,7 +28,7 @@ extern const struct record_type request_record, quota_record, subject_record, ce
 extern const struct record_type during_record, pool_during_record, budget_record, span_record,
     held_record;
 
-/* A queue's quota of a resource other than GPUs in all. */
+/* A queue's quota of a resource other than all GPUs. */
 struct event_quota {
     const char *resource;
     struct quota quota;
@@ -43,21 +43,21 @@ struct event_subject {
     uint8_t kind;
 };
 
-/* Other bounds of a queue while a window is open. */
+/* Other limits of a queue while a window is open. */
 struct event_during {
     const char *window, *resource;
-    struct quota quota; /* ABSENT: as it is otherwise */
+    struct quota quota; /* ABSENT: unchanged */
 };
 
 /* Another size of a dynamic pool while a window is open. */
 struct event_pool_during {
     const char *window;
-    int64_t milli_min, milli_max; /* ABSENT: as it is otherwise */
+    int64_t milli_min, milli_max; /* ABSENT: unchanged */
 };
 
-/* What a queue may spend in each period, or users in it. */
+/* What a queue, or a user in it, may spend in each period. */
 struct event_budget {
-    const char *window; /* it begins anew whenever this opens or closes; empty: never */
+    const char *window; /* a period begins whenever this opens or closes; empty: never */
     int64_t most;       /* of money: millionths of the currency; of GPU-time: microseconds */
     uint8_t account;    /* enum account_kind */
     uint8_t firmness;   /* enum firmness */
@@ -104,13 +104,13 @@ struct event {
     };
 };
 
-/* About machines, pools, queues, settings and times; the others are about jobs. */
+/* About nodes, pools, queues, settings and times; the others are about jobs. */
 bool event_is_of_world(enum event_kind kind);
 
-/* GRANT and STOP: made by the brain, not told to it. */
+/* Decisions of the brain, as opposed to facts reported to it. */
 bool event_is_decision(enum event_kind kind);
 
-/* The job that it is about; 0: none. */
+/* The job that the event is about; 0: none. */
 uint64_t event_job(const struct event *event);
 
 const char *event_name(enum event_kind kind);
@@ -123,7 +123,7 @@ int event_decode(const void *bytes, size_t length, struct arena *arena, struct e
                  struct error *err);
 
 /* The event as a reader of the journal gets it: encoded into bytes (cleared first) and decoded from
- * them into the arena (cleared first). It holds no pointer of the original. */
+ * them into the arena (cleared first). It shares no pointer with the original. */
 void event_settle(const struct event *event, struct text *bytes, struct arena *arena,
                   struct event *ret);
 

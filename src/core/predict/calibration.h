@@ -2,18 +2,18 @@
 #ifndef CORE_PREDICT_CALIBRATION_H
 #define CORE_PREDICT_CALIBRATION_H
 
-/* calibration - how estimates of a wait turned out, and the ranges that follow from it
+/* calibration - the accuracy of past estimates of waits, and the ranges that follow from it
  *
- * When a job begins to wait, the brain notes how long that should take (event foresee); when it is
+ * When a job begins to wait, the brain notes the estimated wait (event foresee); when the job is
  * granted, the score is known: log2((actual + 1 s) / (noted + 1 s)). For each band of the noted
- * wait, apart for a busy and for a quiet system, three quantiles of the scores are tracked: 10, 50
- * and 90 %. Each score moves a quantile by a step, up or down in the proportion that leaves the
- * wanted part outside of the ranges that were given, in the long run, whatever the scores are and
- * however late they come (adaptive conformal inference:
- * Gibbs and Candes 2021; as quantile tracking: Angelopoulos and others 2023). The step follows the
- * width, so that a calm band stays narrow. A band starts from what holds for all.
+ * wait, separately for a busy and for a quiet system, three quantiles of the scores are tracked:
+ * 10, 50 and 90 %. Each score moves a quantile one step up or down; the ratio of the two steps is
+ * such that in the long run the wanted share of waits falls outside the ranges, whatever the scores
+ * are and however late they arrive (adaptive conformal inference: Gibbs and Candes 2021; as
+ * quantile tracking: Angelopoulos and others 2023). The step is proportional to the width, so a
+ * calm band stays narrow. A new band starts from the quantiles of all waits.
  *
- * Part of the state: integers, folded from events. A range never says less than now.
+ * Part of the state: integers, folded from events. A range never begins before now.
  */
 
 #include <stdbool.h>
@@ -38,10 +38,10 @@ struct calibration {
 
 struct calibration_range {
     usec_t low, median, high; /* waits */
-    uint32_t count;           /* scores that stand behind it */
+    uint32_t count;           /* scores that it is based on */
 };
 
-/* A wait that was noted, the range that was given for it, and what it came to. */
+/* A wait that was noted, and the range that was given for it. */
 struct calibration_note {
     usec_t wait, low, high;
     bool is_busy;
@@ -49,7 +49,7 @@ struct calibration_note {
 void calibration_learn(struct calibration *calibration, const struct calibration_note *note,
                        usec_t actual);
 
-/* 8 of 10 waits that are estimated as `base` lie between low and high. */
+/* 80 % of the waits that are estimated as `base` lie between low and high. */
 void calibration_range(const struct calibration *calibration, usec_t base, bool is_busy,
                        struct calibration_range *ret);
 

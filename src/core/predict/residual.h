@@ -2,12 +2,12 @@
 #ifndef CORE_PREDICT_RESIDUAL_H
 #define CORE_PREDICT_RESIDUAL_H
 
-/* residual - how far jobs came before they ended, by size: what tells how much is left of one
+/* residual - how long jobs ran before they ended, by size; gives the remaining time of a job
  *
  * Run time is cut into bins: the first minute, then half octaves of 30 s (60 s, 90 s, 2 min, 3 min,
- * 4 min ...). For each bin: how many jobs came through it or ended in it, and how many ended in
- * it. A job that is stopped for others has come as far as it has and says nothing more, so this
- * is what a Kaplan-Meier estimate needs. Part of the state: integers, folded from events.
+ * 4 min ...). For each bin: how many jobs passed it or ended in it, and how many ended in it. A job
+ * that is stopped for others counts only in the bins that it passed, so these are the counts for a
+ * Kaplan-Meier estimate. Part of the state: integers, folded from events.
  */
 
 #include <stdint.h>
@@ -22,7 +22,7 @@ enum {
 };
 
 struct residual {
-    uint32_t left[RESIDUAL_CLASSES][RESIDUAL_BINS];  /* came through, or ended there */
+    uint32_t left[RESIDUAL_CLASSES][RESIDUAL_BINS];  /* passed, or ended there */
     uint32_t ended[RESIDUAL_CLASSES][RESIDUAL_BINS]; /* ended there */
 };
 
@@ -30,9 +30,9 @@ usec_t residual_start(uint32_t bin);    /* of the bin; bin up to RESIDUAL_BINS *
 uint32_t residual_bin(usec_t attained); /* the last bin has no end */
 uint32_t residual_class(int64_t milli); /* GPU-milli of all members */
 
-/* A job of this class came through the bins from `from` to before `to`. */
+/* A job of this class passed the bins from `from` up to, not including, `to`. */
 void residual_pass(struct residual *residual, uint32_t class, uint32_t from, uint32_t to);
-/* It ended in this one. */
+/* A job of this class ended in this bin. */
 void residual_end(struct residual *residual, uint32_t class, uint32_t bin);
 
 #endif

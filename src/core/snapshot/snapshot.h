@@ -5,8 +5,8 @@
 /* snapshot - the whole state as bytes
  *
  * fold(all events) == fold(later events) over load(save(fold(earlier events))). What follows
- * from the rest (room, capacity, what queues and pools hold) is not written but counted anew,
- * which is a check of its own. Two equal states give equal bytes.
+ * from the rest (room, capacity, what queues and pools hold) is not saved but computed on load,
+ * which is a check in itself. Two equal states give equal bytes.
  *
  *   snapshot := (kind length record)*      kinds and fields: the tables in snapshot_kinds.c
  */
@@ -16,7 +16,7 @@
 enum { SNAPSHOT_KINDS_MAX = 64 };
 
 /* The records of a snapshot, by kind from 1 to below SNAPSHOT_KINDS_MAX; NULL: no such kind. For
- * the documents. */
+ * the generated documents. */
 const struct record_type *snapshot_type(unsigned kind);
 
 void snapshot_save(const struct state *state, struct text *out);

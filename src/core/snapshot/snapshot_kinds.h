@@ -2,9 +2,9 @@
 #ifndef CORE_SNAPSHOT_SNAPSHOT_KINDS_H
 #define CORE_SNAPSHOT_SNAPSHOT_KINDS_H
 
-/* snapshot_kinds - the records of a snapshot, and what is written where the state itself is no
- * plain struct. The list is snapshot_kinds.def; the fields are in snapshot_kinds.c. For snapshot.c
- * and snapshot_load.c alone.
+/* snapshot_kinds - the records of a snapshot, and the structs written where the state itself is not
+ * a plain struct. The list is snapshot_kinds.def; the fields are in snapshot_kinds.c. Only for
+ * snapshot.c and snapshot_load.c.
  */
 
 #include "core/state/state.h"
@@ -20,7 +20,7 @@ struct saved_quota {
     struct quota quota;
 };
 
-/* Bit i of given: bound i of the quota is said. */
+/* Bit i of given: limit i of the quota is set. */
 struct saved_during {
     struct queue_during during;
     uint8_t given;
@@ -29,7 +29,7 @@ struct saved_during {
 struct saved_queue {
     struct queue queue;
     struct payer payer;
-    const struct budget *budgets; /* of users: those of the queue are in its accounts */
+    const struct budget *budgets; /* of users; those of the queue are in its accounts */
     const struct saved_quota *quotas;
     const struct subject_limit *subjects;
     const struct saved_during *during;
@@ -42,7 +42,7 @@ struct saved_pool {
     struct pool pool;
     const struct pool_during *during;
     uint32_t during_count;
-    char *nodes, *labels; /* of older ones, instead of conditions */
+    char *nodes, *labels; /* in older snapshots, instead of conditions */
     const struct where_term *where;
     uint32_t where_count;
 };
@@ -58,14 +58,14 @@ struct saved_user {
     const char *name;
 };
 
-/* A job with what hangs on it. */
+/* A job with everything that belongs to it. */
 struct saved_job {
     struct job job;
     struct job_run run;
     struct request request;
     struct lease lease;
     struct usage usage;
-    const char *member_states; /* a digit each */
+    const char *member_states; /* one digit each */
 };
 
 struct saved_demand {
@@ -73,7 +73,7 @@ struct saved_demand {
     uint64_t weight;
 };
 
-/* Numbers in four hex digits each. */
+/* Numbers of four hex digits each. */
 struct saved_runs {
     uint64_t key;
     uint32_t count;

@@ -2,16 +2,16 @@
 #ifndef CORE_STATE_JOB_ALERT_H
 #define CORE_STATE_JOB_ALERT_H
 
-/* job_alert - alerts about jobs and budgets, by the state alone
+/* job_alert - alerts about jobs and budgets, from the state alone
  *
  *   job-idle     its GPUs are idle, and it was warned
  *   job-memory   more GPU memory than allocated
- *   job-limit    nine tenths of its time limit have passed
+ *   job-limit    90 % of its time limit have passed
  *   job-device   it runs on a sick device
- *   budget       nine tenths of a budget of a queue, or of a user in it, are spent, or all of it
+ *   budget       90 % of a budget of a queue, or of a user in it, are spent, or all of it
  *
- * The owner of a job gets its alerts, and a user those of the own budgets; there is none for a
- * limit of less than ALERT_LIMIT_LEAST_S.
+ * The owner of a job gets its alerts, and a user those of their own budgets. A time limit of less
+ * than ALERT_LIMIT_LEAST_S causes no alert.
  */
 
 #include "core/health/alert.h"

@@ -2,7 +2,7 @@
 #ifndef CORE_STATE_JOB_DIAGNOSIS_H
 #define CORE_STATE_JOB_DIAGNOSIS_H
 
-/* job_diagnosis - what a diagnosis has to know of a job */
+/* job_diagnosis - the facts about a job that a diagnosis needs */
 
 #include "core/health/diagnosis.h"
 #include "core/state/state.h"

@@ -2,7 +2,7 @@
 #ifndef CORE_STATE_LEDGER_H
 #define CORE_STATE_LEDGER_H
 
-/* ledger - GPU-time of jobs in an interval, allocated and used
+/* ledger - allocated and used GPU-time of jobs in an interval
  *
  * Kept beside a state while events are folded into it. Allocated GPU-time is exact: each lease from
  * its grant to its end, clipped to the interval. Used GPU-time comes from USAGE events; for an
@@ -10,9 +10,8 @@
  * is the GPU-time for which usage is known. Idle is GPU-time in which less than a tenth of a GPU
  * was used. For a share, use is relative to what was allocated.
  *
- * Order of calls:  begin, (pass, state_apply, note)*, finish, note* (what those that still run did
- *                  so far), release
- * Limits:          the state's on_lease is the ledger's from begin to finish
+ * Order of calls:  begin, (pass, state_apply, note)*, finish, note* (usage so far of jobs that
+ * still run), release Limits:          from begin to finish, the ledger sets the state's on_lease
  */
 
 #include "base/arena.h"
@@ -23,25 +22,25 @@
 /* GPU-time in GPU-milliseconds. */
 struct ledger_sum {
     int64_t gpu_ms;
-    int64_t watched_ms;                /* of that: its use is known */
+    int64_t watched_ms;                /* the part of it whose use is known */
     int64_t busy_ms;                   /* use x watched */
     int64_t idle_ms;                   /* of what was watched */
-    int64_t memory_ms;                 /* for which the memory is known */
-    int64_t memory_used, memory_given; /* MiB x memory_ms: the peak, and what there was to use */
-    int64_t energy_mj, energy_ms;      /* energy_ms: for which it is known */
+    int64_t memory_ms;                 /* the part for which memory use is known */
+    int64_t memory_used, memory_given; /* MiB x memory_ms: peak use, and available memory */
+    int64_t energy_mj, energy_ms;      /* energy_ms: the part for which energy is known */
     int64_t cost_micro;
-    uint32_t ok, failed, cancelled; /* jobs that ended within */
+    uint32_t ok, failed, cancelled; /* jobs that ended in the interval */
     uint32_t running;               /* that have not */
-    uint32_t preempted;             /* times that one was stopped for others */
+    uint32_t preempted;             /* number of times a job was stopped for others */
 };
 
-/* An attempt, as far as it is known: what of it is within, and all of it. */
+/* An attempt: its part in the interval, and all of it, as far as known. */
 struct ledger_attempt {
     uint32_t number;
-    usec_t since; /* held from then on; 0: no more */
+    usec_t since; /* when it was granted, or the interval began; 0: it has ended */
     int64_t milli, slices, memory_mib;
     int64_t inside_ms, whole_ms; /* GPU-time */
-    bool is_told;                /* what it used: only once */
+    bool is_told;                /* its usage has been counted, which is done only once */
 };
 
 struct ledger_job {
@@ -49,12 +48,12 @@ struct ledger_job {
     uint32_t index; /* in its array */
     uint32_t user, queue;
     char *name;
-    const char *model; /* of its GPUs; "": it has none */
+    const char *model; /* of its GPUs; "": it has no GPU */
     struct ledger_attempt now, last;
     struct ledger_sum sum;
     int64_t cost_before;
     bool has_diagnosis, is_ended;
-    struct diagnosis diagnosis; /* the worst of the attempt that was told last */
+    struct diagnosis diagnosis; /* the worst one of the attempt that was counted last */
 };
 
 struct ledger {
@@ -63,14 +62,14 @@ struct ledger {
     LIST(struct ledger_job) jobs;
     struct map by_id; /* -> place plus one */
     struct arena names;
-    int64_t capacity_ms; /* GPU-time that there was to give */
+    int64_t capacity_ms; /* GPU-time available */
     struct {
         uint32_t jobs;
         int64_t gpu_ms;
     } diagnoses[DIAGNOSES];
 };
 
-/* The state is as it was at `from`, or before, without an event in between. */
+/* The state is as of `from`, or earlier with no event in between. */
 void ledger_begin(struct ledger *ledger, struct state *state, usec_t from);
 void ledger_pass(struct ledger *ledger, usec_t now);                /* before an event */
 void ledger_note(struct ledger *ledger, const struct event *event); /* after it */

@@ -23,7 +23,7 @@
 #include "core/health/health.h"
 
 enum {
-    RESCUES_MOST = 3, /* of one job that are not counted as retries */
+    RESCUES_MOST = 3, /* of one job, not counted as retries */
 };
 
 struct job;

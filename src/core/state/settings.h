@@ -23,7 +23,7 @@ enum placement {
     PLACEMENT_RANDOM,
     PLACEMENT_COUNT,
 };
-/* Of models of GPUs, where they have prices (sched/placement/model_score.h). */
+/* How to choose between GPU models that have prices (sched/placement/model_score.h). */
 enum model_policy { CHOICE_PRICE, CHOICE_FASTEST, CHOICE_PLACE, CHOICE_COUNT };
 enum ordering {
     ORDER_DEFAULT,
@@ -44,10 +44,10 @@ struct event_settings;
 
 void settings_default(struct settings *ret);
 
-/* Take the scalars of an event; one that is outside its range leaves what was there. */
+/* Take the scalars of an event; a value outside its range is ignored. */
 void settings_take(struct settings *settings, const struct event_settings *event);
 
-/* The scalars and a pointer to the watch rules; the rest of the event is left as it is. */
+/* Set the scalars and the pointer to the watch rules; the rest of the event stays as it is. */
 void settings_to_event(const struct settings *settings, struct event_settings *ret);
 
 /* Values outside their ranges, as a damaged snapshot may have, become defaults. */

@@ -2,7 +2,7 @@
 #ifndef CORE_STATE_STATE_H
 #define CORE_STATE_STATE_H
 
-/* state - machines, pools, queues and jobs, folded from the events
+/* state - nodes, pools, queues and jobs, folded from the events
  *
  * state = fold(events): state_apply() is the only thing that changes it. It is pure, and applying
  * the same events in the same order gives the same state on any machine.
@@ -40,7 +40,7 @@
 #include "core/state/move.h"
 #include "core/state/settings.h"
 
-/* Of machines that are up and devices that are healthy. */
+/* Of nodes that are up and devices that are healthy. */
 struct capacity {
     int64_t milli; /* GPUs */
     int64_t cpu_milli;
@@ -61,23 +61,23 @@ struct state {
     struct payers payers;
     resource_list resources;
     LIST(struct node_type) node_types;
-    LIST(struct device_type) device_types; /* that an administrator describes */
+    LIST(struct device_type) device_types; /* described by an administrator */
     LIST(struct node_settings) node_settings;
-    bool has_others;          /* devices that are no GPUs */
-    bool charges_nodes;       /* prices of nodes count, since the last BOOT */
-    int64_t node_price_least; /* of those that count; 0: there is none */
+    bool has_others;          /* there are devices other than GPUs */
+    bool charges_nodes;       /* prices of nodes apply; decided at the last BOOT */
+    int64_t node_price_least; /* of those that apply; 0: there is none */
     struct agenda agenda;
     struct holdings holdings;
     LIST(char *) users;
-    struct map node_names, device_names; /* hash -> number plus one of the last with it */
+    struct map node_names, device_names; /* hash -> number of the last one with it, plus one */
     struct room room;                    /* what is free now */
     struct class_table classes;
     struct demand demand;           /* the most frequent requests */
     struct history history;         /* how long jobs ran */
     struct speeds speeds;           /* the same on each model of GPU */
-    struct residual residual;       /* and how long they went on at each age */
+    struct residual residual;       /* and how long they still ran at each age */
     struct pressure pressure;       /* demand for GPUs */
-    struct mtbf mtbf;               /* mean time between interruptions of machines */
+    struct mtbf mtbf;               /* mean time between interruptions of nodes */
     struct moves moves;             /* work lost by moves in the last hour */
     struct calibration calibration; /* errors of predicted waits */
     struct config_log config_log;   /* the latest changes of the configuration */
@@ -91,8 +91,8 @@ struct state {
     LIST(uint32_t) unfinished;              /* by user: how many jobs have not ended */
     struct group *first_group, *last_group;
     uint32_t job_counts[JOB_STATE_COUNT];
-    usec_t next_begin; /* the earliest begin time that a job waits for; USEC_NEVER */
-    usec_t next_spot;  /* when the next of those that wait may go to other machines; USEC_NEVER */
+    usec_t next_begin; /* the earliest begin time that a job waits for; USEC_NEVER: none */
+    usec_t next_spot;  /* when the spot rule of a waiting job changes next; USEC_NEVER: none */
 
     /* Called when a lease is taken from what is free (sign 1), or given back (-1). */
     void (*on_lease)(void *user, struct job *job, int sign);
@@ -103,7 +103,7 @@ struct state {
     void *on_job_user;
 };
 
-/* From this version of the brain on. */
+/* Nodes have prices from this version of the brain on. */
 enum { NODE_PRICE_BRAIN = 10 };
 
 struct state *state_create(void);
@@ -117,9 +117,9 @@ struct group *state_group(const struct state *state, uint64_t id); /* NULL: none
 /* The job that was submitted to the engine under that name; NULL: none. */
 struct job *state_external(const struct state *state, const char *name);
 const struct request *state_request(const struct state *state, const struct job *job);
-/* What the history goes by. */
+/* The description of a job that the history uses. */
 void state_describe(const struct state *state, const struct job *job, struct history_job *ret);
-/* The same with a request that is not its own. */
+/* The same with another request than its own. */
 void job_describe(const struct job *job, const struct request *request, struct history_job *ret);
 const char *state_user(const struct state *state, uint32_t user);
 int64_t state_find_node(const struct state *state, const char *name);   /* -1: none */
@@ -127,28 +127,28 @@ int64_t state_find_device(const struct state *state, const char *uuid); /* -1: n
 int64_t state_find_pool(const struct state *state, const char *name);   /* -1: none */
 int64_t state_find_queue(const struct state *state, const char *name);  /* -1: none */
 
-/* The queue, or one of those it stands below, is that one. */
+/* Whether the queue is `above` or below it. */
 bool state_is_below(const struct state *state, uint32_t queue, uint32_t above);
 
 /* Weight of a GPU relative to others, in micro: its price; 1 (a million) if it has none. */
 int64_t state_worth(const struct state *state, uint32_t device);
 
-/* Of a device for an hour, in micro: that of its node, of its model, or of `gpus`; 0: not said. */
+/* Price of a device per hour, in micro: its node's, its model's, or that of `gpus`; 0: none. */
 int64_t state_price(const struct state *state, const struct device *device);
 /* The same of its node alone, and without its node. */
 int64_t state_node_price(const struct state *state, const struct device *device);
 int64_t state_model_price(const struct state *state, const struct device *device);
 
-/* A type with numbers out of range is ignored. */
+/* Add a type; one with numbers out of range is ignored. */
 void state_add_node_type(struct state *state, const struct node_type *type);
 void state_add_device_type(struct state *state, const struct device_type *type);
-/* Of which described type a device is; NULL: a driver's. */
 /* The kind of the devices that are asked for, by kind or by model; "": GPUs. */
 const char *state_kind_of_ask(const struct state *state, const struct gpu_ask *ask);
 
-/* What an administrator says of the node of this name; NULL: nothing. */
+/* An administrator's settings for the node of this name; NULL: none. */
 const struct node_settings *state_node_settings(const struct state *state, const char *name);
 
+/* The described type of a device; NULL: it is a driver's device. */
 const struct device_type *state_device_type(const struct state *state, const char *uuid,
                                             uint32_t *ret_number);
 
@@ -158,21 +158,21 @@ void state_describe_node(const struct node *node, struct event_node *ret);
 void state_describe_device(const struct state *state, const struct device *device,
                            struct event_device *ret);
 
-/* Grace period of a job that is stopped now: its own, or the time until its machines go away. */
+/* Grace period of a job stopped now: its own, or the time until its nodes are interrupted. */
 usec_t state_grace(const struct state *state, const struct job *job);
 
-/* Mean time between interruptions of the machines that an active job has. */
+/* Mean time between interruptions of the nodes that an active job has. */
 usec_t state_mtbf(const struct state *state, const struct job *job);
-/* The bounds of a queue that will hold at a time, as far as windows are known. */
+/* The limits of a queue at a future time, as far as windows are known. */
 void state_quota_at(const struct state *state, uint32_t queue, uint32_t resource, usec_t at,
                     struct quota *ret);
 
-/* What a lease takes of each resource. */
+/* How much of each resource a lease takes. */
 void amounts_of_lease(const struct state *state, const struct lease *lease, struct amounts *ret);
 
 /* Price of a lease without the tariff's factor: millionths of the currency per hour. */
 int64_t state_rate(const struct state *state, const struct lease *lease);
-/* Of amounts that are not placed yet: at least this. */
+/* The least rate of amounts that are not placed yet. */
 int64_t state_least_rate_of(const struct state *state, const struct amounts *wanted);
 /* Cost of all attempts of a job up to a time, in millionths. Not before the state's time. */
 int64_t state_cost(const struct state *state, const struct job *job, usec_t at);
@@ -180,7 +180,7 @@ int64_t state_cost(const struct state *state, const struct job *job, usec_t at);
 /* The accounts of a payer at a time. Not before the state's time. */
 void state_accounts(const struct state *state, uint32_t payer, usec_t at, struct account *ret);
 
-/* The payers of a job: its queue, its user there, then the same of each queue above.
+/* The payers of a job: its queue, its user there, then the same for each queue above.
  *
  *     for (struct payer_walk at = payers_first(state, job); at.payer != PAYER_NONE;
  *          payers_next(state, &at))
@@ -192,13 +192,13 @@ struct payer_walk {
 };
 struct payer_walk payers_first(const struct state *state, const struct job *job);
 void payers_next(const struct state *state, struct payer_walk *at);
-/* The job is charged to it. */
+/* Whether the job is charged to this payer. */
 bool state_is_paid_by(const struct state *state, const struct job *job, const struct payer *payer);
 
 /* The capacity of a resource. */
 int64_t state_capacity(const struct state *state, uint32_t resource);
 
-/* Whether a lease may have one device instead of the other: alike, on one node, and there. */
+/* Whether a lease may have one device instead of the other: equal, on one node, and present. */
 bool state_may_exchange(const struct state *state, uint32_t from, uint32_t to);
 
 /* Whether a need for the job or group `on` is decided. */
