@@ -368,7 +368,7 @@ static json_t *why_of_group(struct call *call, const struct group *group)
 {
     json_t *lines = json_array();
     json_t *text = json_sprintf("%s %" PRIu64 " %s: %" PRIu32 " of %" PRIu32
-                                " jobs have ended, %" PRIu32 " run",
+                                " jobs have ended, %" PRIu32 " running",
                                 group_kind_name(group->kind), group->id, group->name,
                                 group->ended_count, group->job_count, group->active_count);
 

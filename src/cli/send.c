@@ -213,7 +213,7 @@ static int read_words(struct sending *sending, char **words, bool is_command, st
     if (!is_command && stat(words[0], &info) == 0 && S_ISREG(info.st_mode))
         return read_script(sending, words[0], words + 1, err);
     if (!is_command && (!is_program(words[0]) || sending->sbatch.is_slurm))
-        return error_set(err, -ENOENT, "%s: no such script; write a command after --: -- %s",
+        return error_set(err, -ENOENT, "%s: no such script; to run it as a command, write -- %s",
                          words[0], words[0]);
     set_words(sending->sbatch.job, "command", words);
     return sbatch_finish(&sending->sbatch, err);

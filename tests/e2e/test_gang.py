@@ -358,7 +358,7 @@ def test_roles_are_shown_and_one_lost_member_heals_all(eight):
     assert len(job["roles"][1]["nodes"]) == 2 and job["gpu_count"] == 3
     assert sorted(device["rank"] for device in job["devices"]) == [0, 0, 1, 2]
     shown = run_tarn(eight, "show", gang)
-    assert "learner · rank 0 · h100:2 gpus" in shown and "actor · ranks 1 to 2 · 0.5 gpus" in shown, shown
+    assert "learner · rank 0 · h100:2 ·" in shown and "actor · ranks 1 to 2 · 0.5 gpu ·" in shown, shown
     eight.kill()
     eight.start()
     assert api.job(gang)["roles"] == job["roles"]

@@ -27,7 +27,7 @@ const struct option_entry options_apply[] = {
                        "first compare the last days (7d) under the old and the new configuration" },
     [APPLY_REPORT] = { "report", 0, "FILE", "also write that comparison as an HTML page" },
     [APPLY_YES] = { "yes", 'y', NULL, "do not ask for confirmation" },
-    [APPLY_UNDO] = { "undo", 0, NULL, "restore the state before the last change, or change N" },
+    [APPLY_UNDO] = { "undo", 0, NULL, "undo the last change, or return to before change N" },
     { 0 },
 };
 

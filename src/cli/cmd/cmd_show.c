@@ -205,13 +205,15 @@ static void add_usage(struct text *text, const json_t *job)
     add_line(text, "used", line.bytes);
 }
 
-/* "2 gpus · 4 cpus · 8G" */
+/* "2 gpus · 4 cpus · 8G", "h100:1 · 4 cpus" */
 static void add_member(struct text *line, const json_t *asked)
 {
     char buffer[UNITS_TEXT_SIZE];
 
     const char *gpus = field_text(asked, "gpus")[0] ? field_text(asked, "gpus") : "0";
-    text_printf(line, "%s gpu%s", gpus, strcmp(gpus, "1") == 0 ? "" : "s");
+    text_add(line, gpus);
+    if (gpus[strspn(gpus, "0123456789.")] == '\0') /* otherwise the request names what it wants */
+        text_add(line, strcmp(gpus, "1") == 0 || strncmp(gpus, "0.", 2) == 0 ? " gpu" : " gpus");
     text_printf(line, " · %s cpu%s", units_format_milli(buffer, field_milli(asked, "cpus")),
                 field_milli(asked, "cpus") == 1000 ? "" : "s");
     if (!field_is_null(asked, "memory"))
