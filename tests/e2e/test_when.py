@@ -222,7 +222,7 @@ def test_options_are_kept_and_shown(api, daemon):
 
 @pytest.mark.parametrize("keys, words", [
     ({"estimate": "3h", "max_duration": "2h"}, "estimate: 3h00m, but max_duration ends it after 2h00m"),
-    ({"estimate": 0}, "estimate: expected how long it will run"),
+    ({"estimate": 0}, "estimate: expected a run time of more than 0s"),
     ({"deadline": "2020-01-01"}, "deadline '2020-01-01': it has passed"),
     ({"deadline": "now"}, "deadline: 'now': expected a time in the future"),
     ({"deadline": "+18:00"}, "deadline: '+18:00': not a time"),
