@@ -191,7 +191,8 @@ int forward_tell(struct forward *forward, struct event *event, struct error *err
     return sched_step(forward->brain, event, &forward->decisions, err);
 }
 
-/* All members of its attempt end. */
+/* All members of its attempt end. Members that ended before are told again, without effect: the
+ * attempt, and with it the lease, can end before the last place. */
 static int tell_ends(struct forward *forward, const struct job *job, bool was_stopped,
                      struct error *err)
 {
@@ -206,7 +207,7 @@ static int tell_ends(struct forward *forward, const struct job *job, bool was_st
                                       .reason = "" } };
     int code = 0;
 
-    for (uint32_t place = 0; place < count && code == 0; place++) {
+    for (uint32_t place = 0; place < count && job_is_active(job) && code == 0; place++) {
         event.ended.rank = lease_rank(job->run->lease, place);
         code = forward_tell(forward, &event, err);
     }

@@ -133,6 +133,43 @@ static void what_was_granted_and_not_yet_started_starts(void **unused)
     assert_int_equal(find(forward, waits)->start, lab->now + SECONDS(50));
 }
 
+/* Its attempt, and with it the lease, ends with the member that still runs: the first or the last.
+ */
+static void a_gang_ends_though_a_member_of_it_ended_before(void **unused)
+{
+    (void)unused;
+
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        AUTO(lab) struct lab *lab = small_lab();
+        struct event submitted = { .kind = EVENT_SUBMIT,
+                                   .submit = { .id = lab->state->next_id,
+                                               .name = "gang",
+                                               .user = "ana",
+                                               .queue = "default",
+                                               .estimate = SECONDS(50) } };
+        request_default(&submitted.submit.request);
+        submitted.submit.request.members = 2;
+        submitted.submit.request.gpu_alternatives = 1;
+        submitted.submit.request.gpus[0] = (struct gpu_ask){ .count = 2, .milli = GPU_MILLI };
+        submitted.submit.request.max_duration = SECONDS(50);
+        lab_tell(lab, &submitted);
+        uint64_t gang = submitted.submit.id, waits = lab_submit(lab, "4", SECONDS(50));
+        lab_settle(lab);
+        lab_started(lab, gang);
+        lab_tell(lab, &(struct event){ .kind = EVENT_ENDED,
+                                       .ended = { .job = gang,
+                                                  .attempt = lab_job(lab, gang)->run->attempt,
+                                                  .rank = rank,
+                                                  .kind = ENGINE_ENDED,
+                                                  .reason = "" } });
+        assert_int_equal(lab_job(lab, gang)->state, JOB_RUNNING);
+        AUTO(forward) struct forward *forward = forward_of(lab);
+        go(forward);
+        assert_int_equal(lab_job(lab, gang)->result, RESULT_OK);
+        assert_int_equal(find(forward, waits)->start, lab->now + SECONDS(50));
+    }
+}
+
 static void who_is_stopped_for_others_goes_on_later_and_pays_for_it(void **unused)
 {
     AUTO(lab) struct lab *lab = small_lab();
@@ -492,6 +529,7 @@ int main(void)
         cmocka_unit_test(those_that_wait_start_when_those_that_run_are_expected_to_end),
         cmocka_unit_test(behind_one_without_an_end_nobody_ever_starts),
         cmocka_unit_test(what_was_granted_and_not_yet_started_starts),
+        cmocka_unit_test(a_gang_ends_though_a_member_of_it_ended_before),
         cmocka_unit_test(who_is_stopped_for_others_goes_on_later_and_pays_for_it),
         cmocka_unit_test(what_waits_for_others_and_for_its_time_starts_then),
         cmocka_unit_test(with_a_grain_only_those_that_wait_start_late),
