@@ -499,6 +499,7 @@ static void close_all(struct daemon *daemon)
     api_destroy(daemon->api);
     daemon->api = NULL;
     uv_timer_stop(&daemon->tending);
+    uv_timer_stop(&daemon->ending); /* it looks at the state */
     alerter_destroy(daemon->alerter);
     daemon->alerter = NULL;
     machine_stop(daemon->machine);
