@@ -57,6 +57,7 @@ struct daemon {
     struct change first; /* the first batch: this version, and the machine's devices */
     struct change last;  /* with --kill: the jobs that run are cancelled */
     bool is_stopping;
+    bool is_ending; /* also when the loop of the start took the stop, as for a signal */
     struct error first_error;
     int first_code;
     unsigned looks;
@@ -75,6 +76,7 @@ static void describe(void *user)
 
 static void begin_end(struct daemon *daemon)
 {
+    daemon->is_ending = true;
     uv_stop(&daemon->loop);
 }
 
@@ -499,7 +501,7 @@ static void close_all(struct daemon *daemon)
     api_destroy(daemon->api);
     daemon->api = NULL;
     uv_timer_stop(&daemon->tending);
-    uv_timer_stop(&daemon->ending); /* it looks at the state */
+    uv_timer_stop(&daemon->ending); /* it reads the state */
     alerter_destroy(daemon->alerter);
     daemon->alerter = NULL;
     machine_stop(daemon->machine);
@@ -546,7 +548,8 @@ int daemon_run(const struct daemon_options *options, struct error *err)
                  options->state_dir, options->socket, machine_devices(daemon.machine));
         tell(&daemon, "ready");
         tend_soon(&daemon); /* a wall clock not seen before is another: all is worked out */
-        uv_run(&daemon.loop, UV_RUN_DEFAULT);
+        if (!daemon.is_ending)
+            uv_run(&daemon.loop, UV_RUN_DEFAULT);
         is_listening = true;
     } else
         tell(&daemon, err->text);

@@ -228,6 +228,13 @@ def is_shim(pid, name):
     return words[0].endswith("tarn-shim") and words[1].split(" ")[0] == name
 
 
+def check_log(path):
+    """No sanitizer has complained, and no assertion has failed."""
+    words = read_file(path) if os.path.exists(path) else ""
+    for bad in ("ERROR: AddressSanitizer", "runtime error:", "LeakSanitizer", "this is a bug, and the daemon stops"):
+        assert bad not in words, words[-6000:]
+
+
 class Daemon:
     """A `tarn serve` in a folder of its own; stop() leaves nothing behind."""
 
@@ -322,9 +329,7 @@ class Daemon:
         self.check_words()
 
     def check_words(self):
-        words = self.words()
-        for bad in ("ERROR: AddressSanitizer", "runtime error:", "LeakSanitizer", "this is a bug, and the daemon stops"):
-            assert bad not in words, words[-6000:]
+        check_log(self.log)
 
     def stop(self):
         """Daemon, shims and jobs are gone after this, whatever state they were in."""

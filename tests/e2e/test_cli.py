@@ -92,6 +92,7 @@ class Shell:
                        stderr=subprocess.DEVNULL, timeout=60)
         for pid in list(tarn_test.shims_of(self.state).values()) + self.daemon_pids():
             tarn_test.kill_quietly(pid)
+        tarn_test.check_log(os.path.join(self.state, "daemon.log"))
 
 
 class Terminal:

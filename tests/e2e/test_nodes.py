@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tarn_test import BUILD, TARN, Refused, wait_until
+from tarn_test import BUILD, PATIENCE_S, TARN, Refused, wait_until
 
 ENGINE = os.path.join(BUILD, "tests", "engine", "tarn-engine-three.so")
 SAY = "echo $NODE $RANK of $WORLD_SIZE at $MASTER_ADDR hosts $TARN_HOSTS sees $CUDA_VISIBLE_DEVICES; "
@@ -171,6 +171,30 @@ def test_an_output_is_named_by_the_node(daemon):
     nodes = nodes_of(daemon, number)
     daemon.api.wait_end(number)
     assert all(any(name.startswith(node) for name in os.listdir(folder)) for node in nodes)
+
+
+def ask(daemon, name):
+    os.makedirs(os.path.join(daemon.state, "three"), exist_ok=True)
+    open(os.path.join(daemon.state, "three", name), "w").close()
+
+
+def test_a_slow_end_after_the_jobs_were_killed_is_a_clean_one(daemon):
+    number = submit(daemon, "sleep 1000", gpus="1")
+    daemon.api.wait_state(number, "running")
+    ask(daemon, "slow")
+    ended = tarn(daemon, "down", "--kill")
+    assert (ended.returncode, ended.stderr) == (0, "tarn: stopped, with all its jobs\n")
+    assert daemon.process.wait(PATIENCE_S) == 0
+    assert not os.path.exists(daemon.socket)
+
+
+def test_a_signal_during_the_start_ends_the_daemon(make_daemon):
+    daemon = make_daemon(devices="none", options=["--engine", ENGINE])
+    os.mkdir(daemon.state)
+    ask(daemon, "term")
+    daemon.start()
+    assert daemon.process.wait(PATIENCE_S) == 0
+    assert not os.path.exists(daemon.socket)
 
 
 @pytest.fixture

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An engine for tests: nodes n1, n2, n3 of four GPUs each that exist in its books only. Jobs are
  * processes of this machine. What must survive a restart is on disk: STATE/three/JOB.ATTEMPT.RANK
- * has process and node, with .end the exit status. STATE/three/NODE.down takes a node away. */
+ * has process and node, with .end the exit status. STATE/three/NODE.down takes a node away.
+ * With STATE/three/slow the engine takes a moment to end, with STATE/three/term it gets a signal
+ * while the daemon starts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,7 +19,7 @@
 #include "base/mem.h"
 #include "core/engine.h"
 
-enum { NODES = 3, GPUS = 4, LOOK_MS = 50, READ_LOOKS = 20 };
+enum { NODES = 3, GPUS = 4, LOOK_MS = 50, READ_LOOKS = 20, SLOW_MS = 300 };
 
 struct member {
     struct member_id id;
@@ -172,10 +174,20 @@ static void forget(struct engine *engine, const struct engine_attempt *attempt)
     }
 }
 
+static bool is_asked(const struct three *three, const char *name)
+{
+    AUTO_FREE char *path = mem_printf("%s/%s", three->folder, name);
+
+    return access(path, F_OK) == 0;
+}
+
 static void destroy(struct engine *engine)
 {
+    const struct timespec moment = { .tv_nsec = SLOW_MS * 1000 * 1000 };
     struct three *three = three_of(engine);
 
+    if (is_asked(three, "slow"))
+        nanosleep(&moment, NULL);
     uv_timer_stop(&three->timer); /* the daemon closes what is left in its loop */
     list_release(&three->members);
 }
@@ -261,8 +273,9 @@ static void on_look(uv_timer_t *timer)
     struct three *three = timer->data;
 
     for (int i = 0; i < NODES; i++) {
-        AUTO_FREE char *path = mem_printf("%s/n%d.down", three->folder, i + 1);
-        bool is_down = access(path, F_OK) == 0, is_news = is_down != three->is_down[i];
+        char name[16];
+        snprintf(name, sizeof(name), "n%d.down", i + 1);
+        bool is_down = is_asked(three, name), is_news = is_down != three->is_down[i];
         three->is_down[i] = is_down;
         if (is_news || !three->is_told)
             tell_node(three, i);
@@ -297,6 +310,8 @@ static int create(const struct engine_options *options, struct engine **ret, str
     three->timer.data = three;
     uv_timer_init(options->loop, &three->timer);
     uv_timer_start(&three->timer, on_look, 0, LOOK_MS);
+    if (is_asked(three, "term"))
+        raise(SIGTERM);
     *ret = &three->engine;
     return 0;
 }
