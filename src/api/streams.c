@@ -302,28 +302,36 @@ enum { EVENTS_WAITING_MAX = 8 << 20 };
 /* Close the stream of a client that does not read. */
 static void notify(struct follower *follower, const struct job *job)
 {
-    const struct state *state = api_state(follower->api);
-
     if (follower->is_done)
         return;
-    if (follower->events.length > EVENTS_WAITING_MAX) {
+    if (follower->events.length > EVENTS_WAITING_MAX)
         follower->is_done = true;
+    else
+        add_job(follower, job);
+}
+
+static void add_group(struct follower *follower, const struct group *group)
+{
+    add_event(follower, "group", view_group(follower->api, group));
+    follower->is_done = group_is_over(group);
+}
+
+/* After all jobs that changed at once: the last event of a group is the group with its result. */
+static void notify_end(struct follower *follower, const struct job *job)
+{
+    if (follower->is_done || follower->first == 0)
         return;
-    }
-    add_job(follower, job);
-    if (follower->first == 0)
-        return;
-    const struct group *group = state_group(state, follower->first);
-    if (group) {
-        add_event(follower, "group", view_group(follower->api, group));
-        follower->is_done = group_is_over(group);
-    } else
+    const struct group *group = state_group(api_state(follower->api), follower->first);
+    if (group)
+        add_group(follower, group);
+    else
         follower->is_done = job->state == JOB_ENDED;
 }
 
 void followers_notify(struct api *api, const uint64_t *jobs, size_t count)
 {
     for (struct follower *at = api->followers, *next; at; at = next) {
+        const struct job *last = NULL;
         bool is_told = false;
         next = at->next;
         for (size_t i = 0; i < count; i++) {
@@ -337,7 +345,10 @@ void followers_notify(struct api *api, const uint64_t *jobs, size_t count)
             job = at->path || is_repeated ? NULL : state_job(api_state(api), jobs[i]);
             if (job)
                 notify(at, job);
+            last = job ? job : last;
         }
+        if (last)
+            notify_end(at, last);
         if (is_told)
             http_stream_wake(&at->stream);
     }
@@ -380,7 +391,8 @@ json_t *handle_job_events(struct call *call)
             if (part)
                 add_job(follower, part);
         }
-        follower->is_done = group_is_over(group);
+        if (group_is_over(group))
+            add_group(follower, group);
     }
     http_stream(call->request, "text/event-stream", &follower->stream);
     return NULL;

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tarn_test import Refused, as_user, read_file, wait_until, IS_ROOT
+from tarn_test import Refused, as_user, read_file, wait_until, IS_ROOT, PATIENCE_S
 
 NOBODY = 65534
 
@@ -515,6 +515,33 @@ def test_events_of_a_group_end_with_its_last_job(api):
     kinds = {kind for kind, _ in seen}
     assert kinds == {"job", "group"} and seen[-1][0] == "group" and seen[-1][1]["result"] == "ok"
     assert seen[-1][1]["ended_count"] == 2
+
+
+def test_events_of_a_group_that_is_over_end_with_its_result(api):
+    number = api.submit(run="true", array="1-3")
+    assert api.wait_group(number)["result"] == "ok"
+    seen = list(api.events("/v1/jobs/%d/events" % number))
+    assert [kind for kind, _ in seen] == ["group", "job", "job", "job", "group"]
+    assert seen[0] == seen[-1] and seen[-1][1]["result"] == "ok"
+
+
+def test_jobs_of_a_group_that_end_at_once_all_have_an_event(api):
+    number = api.submit(run="true", array="1-3", hold=True)
+    seen = []
+
+    def follow():
+        for event in api.events("/v1/jobs/%d/events" % number):
+            seen.append(event)
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    wait_until("the current state is there", lambda: len(seen) == 4)
+    api.post("/v1/jobs/%d/cancel" % number)
+    thread.join(PATIENCE_S)
+    assert not thread.is_alive()
+    ended = [event["id"] for kind, event in seen if kind == "job" and event["state"] == "ended"]
+    assert len(set(ended)) == 3
+    assert seen[-1][0] == "group" and (seen[-1][1]["result"], seen[-1][1]["ended_count"]) == ("failed", 3)
 
 
 def test_who_leaves_a_stream_costs_nothing_more(api, daemon):
