@@ -237,7 +237,7 @@ void forecast_make(const struct forecast_ask *ask, struct forecast *ret)
         for (size_t i = 0; i < ids.count; i++)
             add_row(&runs, ids.items[i], i, i, ret);
         add_groups(ask->state, &runs, &ids, ret);
-        qsort(ret->rows.items, ret->rows.count, sizeof(ret->rows.items[0]), compare_rows);
+        list_sort(&ret->rows, compare_rows);
         ret->samples = runs.count - 1;
     }
     for (uint32_t i = 0; i < runs.count; i++) {

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "../sched/lab.h"
+#include "forecast/forecast.h"
 #include "forecast/outlook.h"
 #include "forecast/rehearse.h"
 
@@ -296,6 +297,21 @@ static int more_machines(void *user, struct forward *forward, bool is_change, st
     return code;
 }
 
+static void a_forecast_without_jobs_is_empty(void **unused)
+{
+    AUTO(lab) struct lab *lab = small_lab();
+    struct forecast forecast;
+    (void)unused;
+
+    forecast_make(
+        &(struct forecast_ask){ .state = lab->state, .brain = lab->brain, .now = lab->now },
+        &forecast);
+    assert_int_equal(forecast.samples, FORECAST_SAMPLES_MAX);
+    assert_int_equal(forecast.rows.count, 0);
+    assert_null(forecast_find(&forecast, 1));
+    forecast_release(&forecast);
+}
+
 static void describe(void *user, uint64_t id, json_t *view)
 {
     (void)user;
@@ -534,6 +550,7 @@ int main(void)
         cmocka_unit_test(what_waits_for_others_and_for_its_time_starts_then),
         cmocka_unit_test(with_a_grain_only_those_that_wait_start_late),
         cmocka_unit_test(it_ends_when_it_has_taken_its_time),
+        cmocka_unit_test(a_forecast_without_jobs_is_empty),
         cmocka_unit_test(both_are_driven_from_the_same_state),
         cmocka_unit_test(what_fails_in_the_other_process_is_told_here),
         cmocka_unit_test(a_side_survives_its_bytes_and_a_cut_one_is_refused),
