@@ -395,18 +395,20 @@ def test_a_silence_that_makes_no_sense_changes_nothing(machine, silence, words):
     assert words in refused.value.message
 
 
-def test_each_message_about_a_job_is_sent_once(machine):
+def test_each_message_about_a_job_is_sent_once(machine, tmp_path):
     box = Mailbox()
     machine.api.put("/v1/config", {"alerts": {"mail_server": box.url}})
     asks = {"mail": "ana@example.org", "notify": "begin,end"}
     machine.api.submit(*[dict(run="true", name="j%d" % i, **asks) for i in range(30)])
     wait_until("all mails came", lambda: len(set(box.subjects())) == 60)
     # One that ends while there is no daemon; its mail is the last.
-    last = machine.api.submit(run="sleep 0.5", name="last", **asks)
+    ends = tmp_path / "end"
+    last = machine.api.submit(run="until test -e %s; do sleep 0.05; done" % ends, name="last", **asks)
     machine.api.wait_state(last, "running")
     wait_until("its mail came", lambda: len(set(box.subjects())) == 61)
     shim, = tarn_test.shims_of(machine.daemon.state).values()
     assert machine.daemon.terminate() == 0
+    ends.touch()
     wait_until("the job has ended", lambda: not os.path.exists("/proc/%d" % shim))
     machine.daemon.start()
     wait_until("its mail came", lambda: any("last ended: ok" in subject for subject in box.subjects()))

@@ -323,7 +323,8 @@ def test_fractions_share_one_gpu_and_never_more_than_all_of_it(make_daemon):
         api.post("/v1/jobs/%d/cancel" % number)
     api.wait_state(c, "running")
     api.post("/v1/jobs/%d/cancel" % c)
-    api.wait_end(c)
+    for number in (a, b, memory, c):
+        api.wait_end(number)
     assert api.get("/v1/gpus")["gpus"][0]["given"] == 0
 
 
