@@ -240,6 +240,28 @@ static void add_promise(const struct api *api, const struct job *job, const stru
     add_line(lines, is_guaranteed ? "promised" : "in line", line.bytes);
 }
 
+/* How long others may pass it. */
+static void add_protected(const struct api *api, const struct job *job, json_t *lines)
+{
+    AUTO_RELEASE(text) struct text line = { 0 };
+    usec_t now = api_now(api), at, plain;
+    char left[UNITS_TEXT_SIZE], in_order[UNITS_TEXT_SIZE];
+
+    if (!sched_protected_start(api_brain(api), job, &at, &plain))
+        return;
+    units_format_duration(left, at > now ? at - now : 0);
+    units_format_duration(in_order, plain > now ? plain - now : now - plain);
+    if (at <= now)
+        text_add(&line, "its protected start has passed: it is served in order");
+    else
+        text_printf(&line, "other jobs may pass it for %s at most", left);
+    text_printf(&line,
+                plain > now ? "; in order of age, it would start in %s"
+                            : "; in order of age, it would have started %s ago",
+                in_order);
+    add_line(lines, "protected", line.bytes);
+}
+
 /* A reservation whose end is the expected start keeps what will be free before. */
 static void add_kept(const struct api *api, usec_t start, json_t *lines)
 {
@@ -421,6 +443,8 @@ json_t *handle_why(struct call *call)
             owed = add_give_back(api, job, lines);
             moves = add_moves(api, state_job(state, job->id), lines);
             add_promise(api, job, &why, is_promised, lines);
+            if (why_lacks_room(why.kind) || why.kind == WHY_RESERVED)
+                add_protected(api, job, lines);
             start = add_expected(api, job, &why, lines);
             sooner = add_sooner(api, job, lines);
         }

@@ -16,8 +16,8 @@
 #include "sched/explain/estimate.h"
 #include "sched/ordering/budget.h"
 #include "sched/ordering/job_order.h"
-#include "sched/ordering/patience.h"
 #include "sched/ordering/pending.h"
+#include "sched/ordering/plain.h"
 #include "sched/placement/place.h"
 #include "sched/preemption/defrag.h"
 #include "sched/preemption/evict.h"
@@ -41,7 +41,8 @@ struct brain {
     struct reserve reserve;
     reserved_share_list reserved_shares;
     commitment_list budgets;
-    struct patience patience;
+    struct plain plain;
+    plain_claim_list claims; /* of a queue, in this plan */
     struct preempt preempt;
     struct reclaim reclaim;
     struct elastic elastic;

@@ -119,6 +119,7 @@ void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint
     };
     run_time_bucket(brain->state, job->pending_bucket);
     job_claim_run(job)->window = job->pending_bucket->most;
+    job_claim_run(job)->usual = job->pending_bucket->usual;
     struct amounts amounts;
     amounts_of_lease(brain->state, lease, &amounts);
     budget_take(brain, job, &amounts);
@@ -144,6 +145,15 @@ static void name_reservation(struct brain *brain, const struct job *job, struct 
         keepouts_allow(keepouts, brain->state, &brain->layout, &ask, &lease, why);
 }
 
+/* It asks for no more than a cell that its queue is guaranteed: no promise keeps it from it. */
+static bool is_its_own_cell(const struct brain *brain, const struct job *job,
+                            const struct request *request)
+{
+    uint32_t owner = cells_guest_of(&brain->cells, job->queue, job->is_preemptible).owner;
+
+    return owner != 0 && cells_own_kind(&brain->cells, owner, request) != CELLS_NONE;
+}
+
 /* Find a place beside the promises; if there is none, say what is missing. */
 static bool try_place(struct brain *brain, const struct job *job, const struct request *request,
                       usec_t end, struct lease *ret_lease, struct why *why)
@@ -153,14 +163,17 @@ static bool try_place(struct brain *brain, const struct job *job, const struct r
     struct why without;
 
     query.request = request;
-    query.promises = promises;
+    query.promises = is_its_own_cell(brain, job, request) ? NULL : promises;
     query.end = end;
-    if (place_job(&query, &brain->arena, ret_lease, why))
+    promises->own = job->id;
+    bool is_placed = place_job(&query, &brain->arena, ret_lease, why);
+    uint64_t holder = promise_holder(promises, end);
+    promises->own = 0;
+    if (is_placed)
         return true;
     name_reservation(brain, job, &query, why);
     if (why->kind == WHY_RESERVATION)
         return false;
-    uint64_t holder = promise_holder(promises, end);
     bool is_simple = query.request->members == 1 && !brain->layout.has_bounds &&
                      (query.labels | query.apart) == 0;
     query.promises = NULL;
@@ -250,6 +263,7 @@ bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
         request_search(request, request->members, members_most(job, request), try_members, &trial);
     amounts_of_lease(state, &trial.lease, &trial.ask.amounts);
     reserved_share_take(&brain->reserved_shares, state, job->queue, &trial.ask.amounts, trial.end);
+    promise_end(&brain->reserve.promises, job->id);
     brain_grant(brain, job, &trial.lease, tier, decisions);
     return true;
 }

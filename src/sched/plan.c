@@ -123,7 +123,13 @@ static void promise_start(struct brain *brain, struct job *job, struct why *why)
     if (why_is_never(why->kind) || why_is_of_quota(why->kind) || why->kind == WHY_TURN ||
         why->kind == WHY_ARRAY || why_is_of_time(why->kind))
         return; /* it is not room that it waits for */
-    if (!reserve_make(&brain->reserve, &query, &brain->ends, bucket->most, &brain->arena, &at))
+    for (size_t i = 0; i < brain->reserve.promises.count; i++) {
+        if (brain->reserve.promises.held.items[i].job == job->id) { /* its protected start */
+            why->at = brain->reserve.promises.held.items[i].at;
+            return;
+        }
+    }
+    if (!reserve_make(&brain->reserve, &query, &brain->ends, bucket->most, 0, &brain->arena, &at))
         return;
     why->at = at;
     job->pending_bucket->promised = brain->plans;
@@ -162,109 +168,279 @@ static void explain_stuck(struct brain *brain)
     }
 }
 
-/* ---- jobs that have waited beyond their patience ---- */
-
-enum {
-    PROTECTED_MOST = 4, /* promises to the oldest of a queue */
-    BY_ORDER_MORE = 4,  /* promises to the first in order, beyond the depth */
-    SLIP_LATER = 20,    /* the first of them may be delayed by 1/20 of its own length, */
-    SLIP_SHORTER = 10,  /* by jobs of at most 1/10 of its length */
-};
-
-static int compare_ranks(const void *a, const void *b)
+/* Room was kept for a job that then started itself: those that it kept back are looked at again. */
+static void explain_passed(struct brain *brain)
 {
-    return rank_is_before(a, b) ? -1 : 1;
+    LIST_EACH (struct pending_queue, queue, &brain->pending.queues) {
+        for (size_t k = 0; k < queue->buckets.count; k++) {
+            struct why *why = &queue->buckets.items[k]->why;
+            if (why->kind != WHY_RESERVED || state_job(brain->state, why->job)->pending_bucket)
+                continue;
+            *why = (struct why){ .kind = WHY_GPUS };
+            brain_review(brain, brain->state->now);
+        }
+    }
 }
 
-static bool start_shorts(struct brain *brain, struct pending_queue *queue, const struct job *job,
-                         struct decisions *decisions)
+/* ---- protected starts ---- */
+
+#define LOOK_EVERY (5 * USEC_PER_MIN)
+
+enum {
+    SLIP = 32,           /* one that is served in order may be delayed by 1/32 of its own length */
+    SLIP_SHORTER = 10,   /* by jobs of at most 1/10 of its length */
+    LOOK_JOBS = 256,     /* that run: for each so many, claims are as good for a second */
+    PACKED_PERCENT = 90, /* of the cluster are used when jobs are served in order */
+};
+
+/* Such times move while work is done and other queues are served: not too often. */
+static void look_again(struct brain *brain, usec_t at)
 {
-    usec_t most = job->pending_bucket->most / SLIP_SHORTER;
-    LIST(struct rank_entry) shorts = { 0 };
-    struct why why;
+    usec_t least = brain->state->now + LOOK_EVERY;
+
+    brain_review(brain, at > least ? at : least);
+}
+
+/* What runs for the queue: usual run time (ms) x share (2^10). One that has outlived it goes on
+ * half as long. */
+static uint64_t running_work(const struct brain *brain, uint32_t queue)
+{
+    const struct state *state = brain->state;
+    uint64_t work = 0;
+
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        const struct job_run *run = at.job->run;
+        if (at.job->queue != queue || !run->lease)
+            continue;
+        usec_t elapsed = state->now - run->granted;
+        usec_t usual = run->usual == USEC_NEVER ? USEC_PER_HOUR : run->usual;
+        usec_t left = usual > elapsed ? usual - elapsed : elapsed / 2;
+        usec_t most = at.end > state->now ? at.end - state->now : 0;
+        left = left < most ? left : most;
+        work += (uint64_t)(left / 1000) * (run->lease->share / 1024);
+    }
+    return work;
+}
+
+/* How well predictions turned out so far, in percent. */
+static uint64_t predicted_percent(const struct history *history)
+{
+    uint64_t actual = history->actual >> 8, expected = history->expected >> 8;
+    uint64_t percent = expected > 0 ? actual * 100 / expected : 100;
+
+    return percent < 25 ? 25 : percent > 400 ? 400 : percent;
+}
+
+/* How many of the claims would miss their protected start behind this work: up to the last. */
+static uint32_t count_late(const struct brain *brain, uint64_t work, usec_t *ret_nearest)
+{
+    uint64_t percent = predicted_percent(&brain->state->history);
+    uint32_t late = 0, i = 0;
+
+    *ret_nearest = USEC_NEVER;
+    LIST_EACH (const struct plain_claim, claim, &brain->claims) {
+        i++;
+        usec_t drain = (usec_t)(work / (QUEUE_SHARE_ONE / 1024) * 1000 / PACKED_PERCENT * percent);
+        usec_t latest = claim->protected - drain;
+        work += claim->work;
+        if (latest <= brain->state->now)
+            late = i;
+        else
+            *ret_nearest = latest < *ret_nearest ? latest : *ret_nearest;
+    }
+    return late;
+}
+
+/* How many of the claims have to be served in order from now on. The work that runs is looked at
+ * closely only if its limits do not answer it. */
+static uint32_t count_urgent(struct brain *brain, uint32_t queue)
+{
+    usec_t nearest;
+    int64_t most = ends_work(&brain->ends, brain->state->now);
+
+    uint32_t urgent = count_late(brain, most > 0 ? (uint64_t)most : 0, &nearest);
+    if (urgent > 0)
+        urgent = count_late(brain, running_work(brain, queue), &nearest);
+    if (urgent == 0 && nearest != USEC_NEVER)
+        look_again(brain, nearest);
+    return urgent;
+}
+
+/* Those that preempt.h has decided on have no claim. */
+static void drop_settled(struct brain *brain)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < brain->claims.count; i++) {
+        const struct job *job = state_job(brain->state, brain->claims.items[i].job);
+        if (job && job->pending_bucket && !job->pending_bucket->is_settled)
+            brain->claims.items[kept++] = brain->claims.items[i];
+    }
+    brain->claims.count = kept;
+}
+
+/* One more of its jobs goes before others. */
+static void make_urgent(struct brain *brain, struct pending_bucket *bucket, uint32_t number)
+{
+    if (bucket->urgent_in != brain->plans) {
+        bucket->urgent = number;
+        bucket->urgent_count = 0;
+        bucket->urgent_in = brain->plans;
+    }
+    bucket->urgent_count++;
+}
+
+/* While the first may slip, jobs of at most 1/10 of its length go before it. False: there are none
+ * that find room. */
+static bool put_shorts_first(struct brain *brain, const struct pending_queue *queue,
+                             const struct pending_bucket *first)
+{
     bool is_any = false;
 
     for (size_t i = 0; i < queue->buckets.count; i++) {
         struct pending_bucket *bucket = queue->buckets.items[i];
-        if (bucket != job->pending_bucket && bucket->most <= most && fits_somewhere(brain, bucket))
-            list_add(&shorts, rank_of_bucket(&brain->ranker, bucket));
+        if (bucket->most > first->most / SLIP_SHORTER || !fits_somewhere(brain, bucket))
+            continue;
+        make_urgent(brain, bucket, 0);
+        bucket->urgent = 0;
+        bucket->urgent_count = bucket->count;
+        is_any = true;
     }
-    list_sort(&shorts, compare_ranks);
-    for (size_t i = 0; i < shorts.count; i++) {
-        struct pending_bucket *bucket = shorts.items[i].bucket;
-        bool is_started = true;
-        for (uint32_t left = bucket->count; left > 0 && is_started; left--) {
-            is_started = brain_try_grant(brain, bucket->first, 0, decisions, &why);
-            is_any |= is_started;
-        }
-    }
-    list_release(&shorts);
     return is_any;
 }
 
-/* Short ones go before the first of the protected, even when it could start now, as long as that
- * delays it by no more than a part of its own length, or its patience is not yet at its end. */
-static void let_slip(struct brain *brain, struct pending_queue *queue, struct job *job,
-                     usec_t latest, struct decisions *decisions)
+/* Its jobs are served in order, this one first; it may slip a little for short ones. */
+static void serve_first(struct brain *brain, struct pending_queue *queue, const struct job *job)
 {
-    struct state *state = brain->state;
-    usec_t most = job->pending_bucket->most, at = state->now, later;
-    struct place_query query = brain_query(brain, job);
-    struct lease lease;
+    usec_t now = brain->state->now, served = job->run->first_promise;
+    usec_t latest = usec_after(served, job->pending_bucket->most / SLIP);
 
-    if (place_job(&query, &brain->arena, &lease, NULL))
-        reserve_keep(&brain->reserve, &query, &lease, at, usec_after(at, most));
-    else if (!reserve_make(&brain->reserve, &query, &brain->ends, most, &brain->arena, &at))
-        return;
-    if (job->run->first_promise == 0)
-        job_claim_run(job)->first_promise = at;
-    later = usec_after(job->run->first_promise, most / SLIP_LATER);
-    later = later > latest ? later : latest;
-    at = later > at ? later : at;
-    struct promise *promise = &brain->reserve.promises.held.items[0];
-    usec_t first = promise->at;
-    promise->at = at;
-    bool is_any = at > state->now && start_shorts(brain, queue, job, decisions);
-    promise->at = first;
-    if (is_any || first <= state->now)
-        reserve_forget(&brain->reserve);
-    brain->reserve.promises.count = 0;
+    queue->claim = job->id;
+    queue->claim_priority = job->priority;
+    queue->claim_at = now;
+    if ((served == 0 || latest > now) && put_shorts_first(brain, queue, job->pending_bucket))
+        queue->claim_at = served == 0 ? 0 : latest;
 }
 
-/* The oldest of a queue, each started or promised a start. Returns how many were promised. */
-static uint32_t protect(struct brain *brain, struct pending_queue *queue,
-                        struct decisions *decisions)
+static struct job *claimant(const struct brain *brain, size_t i)
+{
+    return state_job(brain->state, brain->claims.items[i].job);
+}
+
+static bool is_fresh(const struct brain *brain, const struct pending_queue *queue)
+{
+    const struct job *job = queue->claim != 0 ? state_job(brain->state, queue->claim) : NULL;
+    usec_t fresh = (usec_t)(brain->ends.count / LOOK_JOBS) * USEC_PER_SEC;
+
+    return queue->looked_in > 0 && brain->state->now - queue->looked_at < fresh &&
+           (queue->claim == 0 || (job && job->pending_bucket && queue->claim_at != 0));
+}
+
+/* What was urgent in the plan before still is. */
+static void keep_urgent(const struct brain *brain, struct pending_queue *queue)
+{
+    for (size_t i = 0; i < queue->buckets.count; i++) {
+        struct pending_bucket *bucket = queue->buckets.items[i];
+        if (bucket->urgent_in == queue->looked_in)
+            bucket->urgent_in = brain->plans;
+    }
+    queue->looked_in = brain->plans;
+}
+
+/* Which of the queue's jobs go before its others, and from when on room is kept for the first. */
+static void look_at_claims(struct brain *brain, uint32_t number)
+{
+    struct pending_queue *queue = &brain->pending.queues.items[number];
+
+    if (is_fresh(brain, queue)) {
+        keep_urgent(brain, queue);
+        return;
+    }
+    queue->looked_at = brain->state->now;
+    queue->looked_in = brain->plans;
+    plain_list(&brain->plain, brain->state, number, &brain->claims);
+    drop_settled(brain);
+    uint32_t urgent = count_urgent(brain, number);
+    if (urgent == 0 && brain->claims.count > 0 && brain->claims.items[0].job == queue->late)
+        urgent = 1;
+    for (uint32_t i = 0; i < urgent; i++)
+        make_urgent(brain, claimant(brain, i)->pending_bucket, i + 1);
+    queue->claim = 0;
+    if (urgent > 0)
+        serve_first(brain, queue, claimant(brain, 0));
+    for (uint32_t i = 0; i < brain->claims.count && queue->claim == 0; i++) {
+        const struct plain_claim *claim = &brain->claims.items[i];
+        if (claim->start >= brain->state->now)
+            continue; /* it was not passed over */
+        queue->claim = claim->job;
+        queue->claim_priority = claimant(brain, i)->priority;
+        queue->claim_at = claim->protected;
+    }
+    if (queue->claim != 0 && queue->claim_at > brain->state->now)
+        look_again(brain, queue->claim_at);
+}
+
+/* Room is kept for the first from that time on; it may start before, when it is its turn. */
+static void keep_claim(struct brain *brain, struct pending_queue *queue)
 {
     struct state *state = brain->state;
-    const struct patience *patience = &brain->patience;
-    bool always = state->settings.order == ORDER_SHORTEST; /* the oldest one, whatever its age */
-    usec_t bound = patience_bound(patience), latest = 0;
-    uint32_t promised = 0, most = always ? 1 : PROTECTED_MOST;
+    struct job *job = state_job(state, queue->claim);
+    struct reserve *reserve = &brain->reserve;
+    struct lease lease;
+    usec_t at = state->now;
 
-    if (!always)
-        latest = patience_latest(patience, queue);
-    for (struct job *job = queue->first, *next; job && promised < most; job = next) {
+    queue->kept_in = brain->plans;
+    if (!job || !job->pending_bucket || !brain_is_possible(brain, job))
+        return;
+    usec_t most = job->pending_bucket->most;
+    struct place_query query = brain_query(brain, job);
+    if (queue->claim_at == 0) { /* it is served in order from now on */
+        if (!place_job(&query, &brain->arena, &lease, NULL)) {
+            if (!reserve_make(reserve, &query, &brain->ends, most, 0, &brain->arena, &at))
+                return;
+            reserve->promises.count--;
+        }
+        job_claim_run(job)->first_promise = at;
+        queue->claim_at = usec_after(at, most / SLIP);
+        look_again(brain, queue->claim_at);
+    }
+    /* Of a guest's cell the owner must find all when it comes. */
+    if (queue->claim_at > state->now && !query.cells)
+        reserve_make(reserve, &query, &brain->ends, most, queue->claim_at, &brain->arena, &at);
+    if (at > queue->claim_at)
+        queue->late = job->id;
+}
+
+/* From now on it is kept room for as soon as there is some. */
+static void end_slip(struct brain *brain, uint64_t job)
+{
+    struct promises *promises = &brain->reserve.promises;
+
+    if (promises->count > 0 && promises->held.items[promises->count - 1].job == job)
+        promises->count--;
+}
+
+/* The oldest of a queue is promised a start, or started. */
+static uint32_t protect_first(struct brain *brain, struct pending_queue *queue,
+                              struct decisions *decisions)
+{
+    for (struct job *job = queue->first, *next; job; job = next) {
         struct pending_bucket *bucket = job->pending_bucket;
-        bool is_old = state->now - job->submitted >= bound / 20 * 17; /* 0.85 */
         struct why why;
         next = job->line_next;
-        if (bucket->is_settled || bucket->promised == brain->plans)
-            continue;
-        if (!always && latest > state->now && !(is_old && patience_is_lull(patience, state->now)))
-            break;
-        if (!always && brain->reserve.promises.count == 0)
-            let_slip(brain, queue, job, latest, decisions);
-        next = job->line_next;
-        if (brain_try_grant(brain, job, 0, decisions, &why))
+        if (bucket->is_settled || bucket->promised == brain->plans ||
+            brain_try_grant(brain, job, 0, decisions, &why))
             continue;
         block(brain, job, true, &why, decisions);
         bucket->why = why;
-        promised += why.at != 0; /* else no end of any job would help it: let others go on */
+        if (why.at != 0)
+            return 1;
     }
-    return promised;
+    return 0;
 }
 
-static uint32_t protect_oldest(struct brain *brain, struct decisions *decisions)
+/* Before the order is made. Returns how many were promised a start. */
+static uint32_t protect(struct brain *brain, struct decisions *decisions)
 {
     enum ordering order = (enum ordering)brain->state->settings.order;
     uint32_t promised = 0;
@@ -272,11 +448,14 @@ static uint32_t protect_oldest(struct brain *brain, struct decisions *decisions)
     if ((order != ORDER_DEFAULT && order != ORDER_SHORTEST) ||
         brain->state->settings.backfill_depth == 0)
         return 0;
-    for (size_t i = 0; i < brain->pending.queues.count; i++) {
+    for (uint32_t i = 0; i < brain->pending.queues.count; i++) {
         struct pending_queue *queue = &brain->pending.queues.items[i];
         for (size_t k = 0; k < queue->buckets.count; k++)
             rank_guess(&brain->ranker, queue->buckets.items[k]);
-        promised += protect(brain, queue, decisions);
+        if (queue->first && order == ORDER_DEFAULT)
+            look_at_claims(brain, i);
+        else
+            promised += protect_first(brain, queue, decisions);
     }
     return promised;
 }
@@ -321,28 +500,6 @@ static void promise_awaited(struct brain *brain, struct decisions *decisions)
 
 /* ---- all jobs ---- */
 
-/* How many may be promised a start because they come first in order. */
-static uint32_t promises_by_order(const struct settings *settings, uint32_t protected)
-{
-    uint32_t depth = settings->backfill_depth;
-
-    if (depth == 0 || settings->order == ORDER_FIFO || settings->order == ORDER_LEAST_ATTAINED ||
-        settings->order == ORDER_DEADLINE)
-        return depth;
-    if (settings->order == ORDER_SHORTEST)
-        return depth > protected ? depth - protected : 0;
-    return protected > 0 ? depth + BY_ORDER_MORE - 1 : depth + BY_ORDER_MORE;
-}
-
-/* Emptying nearly all for a long job is for a lull, or for when its patience ends. */
-static bool may_drain_for(const struct brain *brain, const struct pending_bucket *bucket)
-{
-    return brain->state->settings.order != ORDER_DEFAULT ||
-           bucket->share <= QUEUE_SHARE_ONE / 10 * 9 ||
-           bucket->usual < brain->patience.short_below ||
-           patience_is_lull(&brain->patience, brain->state->now);
-}
-
 enum { GUESSED_AT_ONCE = 512 };
 
 void plan_grants(struct brain *brain, struct decisions *decisions)
@@ -351,6 +508,7 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
     uint32_t depth = state->settings.backfill_depth, by_order;
     size_t buckets = 0;
     uint64_t stopped_by = 0; /* without backfill: the job that no other may pass */
+    bool is_claim_started = false;
 
     if (brain->pending.count == 0)
         return;
@@ -361,20 +519,30 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
     for (size_t i = 0; i < brain->pending.queues.count; i++)
         buckets += brain->pending.queues.items[i].buckets.count;
     brain->ranker.stride = 1 + (uint32_t)buckets / GUESSED_AT_ONCE;
-    patience_look(&brain->patience, state, &brain->pending, &brain->ends);
-    brain->ranker.drain = brain->patience.drain_most;
     brain->reclaim.review = USEC_NEVER;
     defrag_keep(brain, false);
     promise_awaited(brain, decisions);
     defrag_keep_turns(brain);
-    uint32_t protected = protect_oldest(brain, decisions);
-    by_order = promises_by_order(&state->settings, protected);
+    uint32_t protected = protect(brain, decisions);
+    by_order = state->settings.order != ORDER_SHORTEST ? depth
+               : depth > protected                     ? depth - protected
+                                                       : 0;
     order_start(&brain->order, state, &brain->ranker, &brain->pending, fits_somewhere, brain);
     for (uint32_t promised = 0;;) {
         struct pending_bucket *bucket =
             order_next(&brain->order, depth == 0 || promised < by_order);
         if (!bucket)
             break;
+        struct pending_queue *queue = &brain->pending.queues.items[bucket->queue];
+        if (queue->claim != 0 && queue->kept_in != brain->plans &&
+            bucket->priority <= queue->claim_priority)
+            keep_claim(brain, queue);
+        uint64_t next = bucket->first->id;
+        bool is_claim = queue->claim == next && bucket->urgent_in == brain->plans;
+        bool is_short =
+            bucket->urgent_in == brain->plans && bucket->urgent_count > 0 && bucket->urgent == 0;
+        if (is_claim)
+            end_slip(brain, next);
         bool was_last = bucket->count == 1;
         struct why why = { .kind = WHY_BEHIND, .job = stopped_by };
         if (bucket->promised == brain->plans) {
@@ -384,13 +552,16 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
         if (stopped_by == 0 && brain->order.was_stuck)
             why = (struct why){ .kind = WHY_GPUS };
         else if (stopped_by == 0 && brain_try_grant(brain, bucket->first, 0, decisions, &why)) {
+            is_claim_started |= next == queue->claim;
+            if (!was_last && bucket->urgent_count > 0)
+                bucket->urgent_count--;
             order_served(&brain->order, was_last);
             continue;
         }
         if (stopped_by == 0) {
-            bool with_promise = promised < by_order && may_drain_for(brain, bucket);
+            bool with_promise = is_claim || (!is_short && promised < by_order);
             block(brain, bucket->first, with_promise, &why, decisions);
-            promised += why.at != 0;
+            promised += why.at != 0 && !is_claim;
         }
         bucket->why = why;
         order_block(&brain->order);
@@ -399,4 +570,6 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
     }
     reserve_finish(&brain->reserve);
     explain_stuck(brain);
+    if (is_claim_started)
+        explain_passed(brain);
 }

@@ -64,16 +64,16 @@ static void on_job(void *user, struct job *job, bool is_gone)
     bool was_active = job->run->is_among_ends;
     bool is_active = job_is_active(job) && !is_gone;
     bool was_pending = job->pending_bucket != NULL;
+    struct plain_key before = plain_key_of(job);
 
     brain->changes++;
     if (is_gone)
         pending_remove(&brain->pending, job);
     else
         pending_update(&brain->pending, brain->state, job);
-    if (job->pending_bucket && !was_pending && job->run->attempt == 0) {
-        run_time_bucket(brain->state, job->pending_bucket);
-        patience_arrival(&brain->patience, job->submitted, job->pending_bucket);
-    }
+    if (was_pending && job->pending_bucket && !plain_is_same(before, plain_key_of(job)))
+        plain_renew(&brain->plain, brain->state, job);
+    plain_note(&brain->plain, brain->state, job, is_gone);
     preempt_note(&brain->preempt, job, is_gone);
     elastic_note(&brain->elastic, brain->state, job, is_gone);
     update_end(brain, job, is_active);
@@ -127,11 +127,13 @@ static void learn_state(struct brain *brain)
         job->pending_bucket = NULL;
         job->line_next = job->line_previous = NULL;
         job->preempt_place = 0;
+        job->plain_real = 0;
         if (job->run != &job_no_run) {
             struct job_run *run = job_claim_run(job);
             run->first_promise = run->expected_end = 0;
             run->is_among_ends = run->wants_attention = false;
             run->window = job_is_active(job) ? run_time_window(state, job) : 0;
+            run->usual = run->window;
         }
         on_job(brain, job, false);
     }
@@ -139,6 +141,8 @@ static void learn_state(struct brain *brain)
 
 static void forget_state(struct brain *brain)
 {
+    plain_release(&brain->plain);
+    list_release(&brain->claims);
     pending_release(&brain->pending);
     order_release(&brain->order);
     reserve_release(&brain->reserve);
@@ -310,6 +314,7 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
     brain_shut_gates(brain); /* what jobs hold decides what is kept */
     brain->review = USEC_NEVER;
     brain->budgets.count = 0;
+    plain_advance(&brain->plain, brain->state);
     plan_stops(brain, decisions);
     plan_evictions(brain, decisions);
     extend_windows(brain);
@@ -320,6 +325,7 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
     plan_grants(brain, decisions);
     plan_grows(brain, decisions);
     plan_evictions(brain, NULL);
+    plain_set_rates(&brain->plain, brain->state);
     estimate_note(brain, decisions);
     assert(!brain->is_moved);
     brain->is_dirty = false;
@@ -350,9 +356,5 @@ usec_t sched_next_wakeup(const struct brain *brain)
     wakeup = brain->elastic.review < wakeup ? brain->elastic.review : wakeup;
     if (brain->pending.count > 0)
         wakeup = brain->reclaim.review < wakeup ? brain->reclaim.review : wakeup;
-    if (brain->pending.count > 0 && brain->state->settings.order == ORDER_DEFAULT) {
-        usec_t lull = patience_lull_at(&brain->patience, brain->state->now);
-        wakeup = lull < wakeup ? lull : wakeup;
-    }
     return wakeup;
 }

@@ -38,7 +38,7 @@ struct decisions {
     LIST(struct event) events; /* leases are valid until the next step */
 };
 
-enum { SCHED_VERSION = 10 };
+enum { SCHED_VERSION = 11 };
 
 struct brain;
 

@@ -5,6 +5,7 @@ import datetime
 import getpass
 import json
 import os
+import re
 import random
 import subprocess
 import time
@@ -120,6 +121,15 @@ def test_why_has_the_start_and_the_job_whose_reservation_is_in_the_way(api, daem
     lines = "\n".join(why["lines"])
     assert "starts    in about" in lines and "first in line" in lines
     assert "8 of 10 times" in tarn(daemon, "why", str(late))
+
+
+def test_why_says_how_long_others_may_pass_a_job(api):
+    running = submit(api, 60, 4, max_duration="1h")
+    wait_until("it runs", lambda: api.job(running)["state"] == "running")
+    waiting = submit(api, 0, 4, max_duration="1h")
+    pattern = r"protected +other jobs may pass it for (1h59m|2h00m) at most; in order of age, it would start in (59m\d\ds|1h00m)"
+    why = api.why(waiting)
+    assert re.search(pattern, "\n".join(why["lines"])), why["lines"]
 
 
 # What would make it start sooner

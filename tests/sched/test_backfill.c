@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "chaos.h"
+#include "sched/brain.h"
 
 enum { WORKLOADS = 300, JOBS = 60 };
 
@@ -144,13 +145,27 @@ static void run_textbook(struct workload *workload)
         textbook_schedule(workload, now);
 }
 
-/* The same workload through the brain. Jobs have the numbers 1, 2 ... */
-static void run_brain(struct workload *workload)
+/* Starts of the plain schedule that it shows now. */
+static void note_plain(const struct lab *lab, usec_t *starts)
+{
+    if (lab->brain->plain.queues.count <= QUEUE_DEFAULT)
+        return;
+    const struct plain_queue *queue = &lab->brain->plain.queues.items[QUEUE_DEFAULT];
+    LIST_EACH (const struct plain_started, started, &queue->running)
+        starts[started->job.id - 1] = started->start;
+}
+
+/* The same workload through the brain. Jobs have the numbers 1, 2 ... plain: starts in the plain
+ * schedule, as far as they were seen; NULL: in the order of their numbers */
+static void run_brain(struct workload *workload, usec_t *plain)
 {
     AUTO(lab) struct lab *lab = lab_create();
     uint64_t submitted = 0;
 
     lab->is_silent = true;
+    lab_tell(lab, &(struct event){ .kind = EVENT_SETTINGS,
+                                   .settings = { .backfill_depth = 1,
+                                                 .order = plain ? ORDER_DEFAULT : ORDER_FIFO } });
     lab_node(lab, "a", 1000000, 0);
     lab_gpus(lab, "a", "h100", 1024, workload->gpus);
     for (size_t i = 0; i < JOBS; i++)
@@ -169,6 +184,8 @@ static void run_brain(struct workload *workload)
                              submitted + 1);
         }
         lab_settle(lab);
+        if (plain)
+            note_plain(lab, plain);
         for (uint64_t id = 1; id <= submitted; id++) {
             if (lab_job(lab, id)->state == JOB_GRANTED) {
                 workload->works[id - 1].start = now;
@@ -186,7 +203,7 @@ static void one_promise_is_easy_backfill(void **state)
     for (uint64_t seed = 1; seed <= WORKLOADS; seed++) {
         struct workload textbook = random_workload(seed), brain = textbook;
         run_textbook(&textbook);
-        run_brain(&brain);
+        run_brain(&brain, NULL);
         for (size_t i = 0; i < JOBS; i++) {
             if (textbook.works[i].start != brain.works[i].start)
                 fail_msg("seed %" PRIu64 ": job %zu (%" PRIu32 " of %" PRIu32
@@ -199,9 +216,38 @@ static void one_promise_is_easy_backfill(void **state)
     assert_true(passed > WORKLOADS); /* else nothing was filled in */
 }
 
+/* Whatever order the jobs really start in. */
+static void the_plain_schedule_is_easy_backfill(void **state)
+{
+    uint32_t seen = 0, elsewhere = 0;
+    (void)state;
+
+    for (uint64_t seed = 1; seed <= WORKLOADS; seed++) {
+        struct workload textbook = random_workload(seed), brain = textbook;
+        usec_t plain[JOBS];
+        for (size_t i = 0; i < JOBS; i++)
+            plain[i] = USEC_NEVER;
+        run_textbook(&textbook);
+        run_brain(&brain, plain);
+        for (size_t i = 0; i < JOBS; i++) {
+            if (plain[i] != USEC_NEVER && plain[i] != textbook.works[i].start)
+                fail_msg("seed %" PRIu64 ": job %zu (%" PRIu32 " of %" PRIu32
+                         " gpus) starts at %" PRId64 " in the plain schedule, by the textbook at "
+                         "%" PRId64,
+                         seed, i + 1, brain.works[i].gpus, brain.gpus, (int64_t)plain[i],
+                         (int64_t)textbook.works[i].start);
+            seen += plain[i] != USEC_NEVER;
+            elsewhere += plain[i] != USEC_NEVER && plain[i] != brain.works[i].start;
+        }
+    }
+    assert_true(seen > WORKLOADS * JOBS / 2);
+    assert_true(elsewhere > WORKLOADS); /* else the real schedule was plain as well */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_plain_schedule_is_easy_backfill),
         cmocka_unit_test(one_promise_is_easy_backfill),
     };
 

@@ -112,7 +112,7 @@ static const struct shadow_job *find_head(const struct shadow *shadow)
 }
 
 /* As the policies say it, not as the brain has it. */
-#define PATIENCE_SAID (72 * USEC_PER_HOUR)
+#define SLACK_SAID USEC_PER_HOUR
 
 enum {
     LOST_PROMISES = 8, /* one after another, before it counts as starving */
@@ -136,8 +136,10 @@ static void look_at_head(struct fuzz_checks *checks, const struct shadow *shadow
 /* The oldest is served next (fifo), or holds a promise (shortest first), or has its turn for quota:
  * all that runs ends within its limit, and then it starts. Where promises are known to be lost,
  * some time later, or, when it lacks both room and quota, at an unknown time. By default that
- * begins when patience ends (sched/ordering/patience.h): after 1.15 drains, or three days; and may
- * slip by a part of its own length. */
+ * begins at its protected start (sched/ordering/plain.h), a tenth of its wait in the plain
+ * schedule later than there, or an hour. Serving in order takes at most twice as long as the work
+ * does on a full cluster, and the longest job (Graham 1969). It may slip by a part of its own
+ * length. */
 static usec_t bound_of(const struct fuzz_run *run, const struct shadow_job *head)
 {
     const struct shadow *shadow = run->shadow;
@@ -145,16 +147,15 @@ static usec_t bound_of(const struct fuzz_run *run, const struct shadow_job *head
     struct why promise = { .at = checks->lacked_room ? shadow->now : 0 };
     bool is_known = fuzz_is_known(run, head, &promise);
     usec_t times = is_known ? LOST_PROMISES : 1;
-    usec_t drain = shadow->work_most / 20 * 23, patience = head->submitted + PATIENCE_SAID;
+    usec_t plain = 2 * shadow->work_most + checks->limit_most;
+    usec_t served = head->submitted + plain / 10 * 11 + SLACK_SAID;
 
     if (is_known && checks->lacked_quota)
         return USEC_NEVER;
     if (shadow->settings.order != ORDER_DEFAULT)
         return checks->head_since + times * checks->limit_most;
-    if (drain > PATIENCE_SAID)
-        patience = head->submitted + drain;
-    patience = patience > checks->head_since ? patience : checks->head_since;
-    return patience + (times + SLIPS) * checks->limit_most;
+    served = served > checks->head_since ? served : checks->head_since;
+    return served + (times + SLIPS) * checks->limit_most;
 }
 
 bool check_nobody_starves(struct fuzz_run *run, const struct event *event, struct error *found)

@@ -393,7 +393,7 @@ void making_flood(struct making *making)
 
 /* With what others ask for a little more than the GPUs do in this time: without surprises jobs run
  * for half of their limit. Some are so short that they may slip in before a job that has waited
- * beyond its patience. */
+ * beyond its protected start. */
 void making_crowd(struct making *making, usec_t passed)
 {
     static const uint8_t lengths[] = { 3, 30, 45, 60 };

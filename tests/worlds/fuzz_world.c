@@ -64,7 +64,7 @@ static void let_time_pass(struct making *making)
     if (making->crowd_gpus == 0)
         return;
     making_crowd(making, making->now - before);
-    if (making_chance(making, 30)) /* while the patience of a job ends */
+    if (making_chance(making, 30)) /* while the protected start of a job passes */
         making_restart(making);
 }
 

@@ -136,6 +136,7 @@ struct job_run {
     bool is_among_ends;   /* it is in the list of expected ends */
     bool wants_attention; /* on the brain's list of jobs to look after */
     usec_t window;        /* how long its room is kept for it */
+    usec_t usual;         /* its run time, as predicted when it was granted */
     usec_t first_promise; /* when it was first promised to start; 0: never */
     usec_t expected_end;
 };
@@ -177,6 +178,7 @@ struct job {
     uint16_t heal_max;    /* how often the gang may restart after it lost a member */
     uint16_t oom_factor;  /* memory for a retry after it ran out, in thousandths; 0: none */
     uint16_t tariff_most; /* it waits for a tariff factor of at most this, plus one; 0: any */
+    uint8_t plain_real;   /* for the brain alone: what it last did, to plain.h */
     /* For the brain alone, not part of the state: its place among the pending. */
     uint32_t preempt_place; /* the queue that it is counted in (preempt.h), plus one; 0: none */
     struct pending_bucket *pending_bucket;

@@ -31,7 +31,7 @@ enum {
     HISTORY_RUNS = 16,
     HISTORY_LEVELS = 7,
     HISTORY_RINGS_MAX = 1 << 15,
-    HISTORY_USUAL = 75, /* percent: the assumed run time when jobs are ordered */
+    HISTORY_USUAL = 50, /* percent: the assumed run time when jobs are ordered */
     HISTORY_MOST = 90,  /* percent: the assumed run time when room is kept free */
     HISTORY_FEW = 5,    /* fewer comparable runs say little about the next one */
 };

@@ -79,8 +79,10 @@ struct schedule {
     size_t booked;    /* the next */
     uint64_t members; /* of a gang that fit somewhere */
     usec_t now;
-    usec_t opens; /* when a reservation that bars it ends next; USEC_NEVER */
-    int openings; /* how many of these were looked at */
+    usec_t opens;       /* when a reservation that bars it ends next; USEC_NEVER */
+    int openings;       /* how many of these were looked at */
+    usec_t earliest;    /* no start before is wanted */
+    bool is_everywhere; /* not only machines that the walk changed may have room */
 };
 
 static void touch(struct schedule *walk, const struct lease *lease)
@@ -134,6 +136,24 @@ static void open_gates(struct schedule *walk, usec_t at)
     walk->opens = next_opening(walk, at);
 }
 
+/* All that ends, and what promises take, until then. */
+static void pass(struct schedule *walk, usec_t at)
+{
+    struct reserve *reserve = walk->reserve;
+    const struct booking *bookings = reserve->bookings.items;
+
+    for (; walk->leaving.job && next_end(walk) <= at; ends_next(&walk->leaving)) {
+        fleet_take(&reserve->ahead, walk->leaving.job->run->lease, -1);
+        reserve->walked++;
+        touch(walk, walk->leaving.job->run->lease);
+    }
+    for (; walk->booked < reserve->bookings.count && bookings[walk->booked].at <= at;
+         walk->booked++) {
+        fleet_take(&reserve->ahead, bookings[walk->booked].lease, bookings[walk->booked].sign);
+        touch(walk, bookings[walk->booked].lease);
+    }
+}
+
 /* Go to the next time at which a job frees something; all that happens until then is done. */
 static bool step(struct schedule *walk, usec_t *ret_at)
 {
@@ -143,6 +163,14 @@ static bool step(struct schedule *walk, usec_t *ret_at)
     bool is_over = !walk->leaving.job;
 
     reserve->touched.count = 0;
+    walk->is_everywhere = walk->earliest > walk->now;
+    if (walk->is_everywhere) {
+        *ret_at = walk->earliest;
+        walk->earliest = 0;
+        walk->opens = next_opening(walk, *ret_at);
+        pass(walk, *ret_at);
+        return true;
+    }
     for (size_t i = walk->booked; i < reserve->bookings.count; i++) {
         if (bookings[i].sign > 0)
             continue;
@@ -154,16 +182,7 @@ static bool step(struct schedule *walk, usec_t *ret_at)
         at = walk->opens;
     if (is_over && walk->opens == USEC_NEVER)
         return false;
-    for (; walk->leaving.job && next_end(walk) <= at; ends_next(&walk->leaving)) {
-        fleet_take(&reserve->ahead, walk->leaving.job->run->lease, -1);
-        reserve->walked++;
-        touch(walk, walk->leaving.job->run->lease);
-    }
-    for (; walk->booked < reserve->bookings.count && bookings[walk->booked].at <= at;
-         walk->booked++) {
-        fleet_take(&reserve->ahead, bookings[walk->booked].lease, bookings[walk->booked].sign);
-        touch(walk, bookings[walk->booked].lease);
-    }
+    pass(walk, at);
     if (walk->opens == at && at != USEC_NEVER)
         open_gates(walk, at);
     *ret_at = at;
@@ -257,11 +276,13 @@ static void keep_roles(kept_places *places, const struct state *state, uint64_t 
 }
 
 bool reserve_make(struct reserve *reserve, const struct place_query *query, const struct ends *ends,
-                  usec_t duration, struct arena *arena, usec_t *ret_at)
+                  usec_t duration, usec_t earliest, struct arena *arena, usec_t *ret_at)
 {
-    struct schedule walk = {
-        .reserve = reserve, .query = *query, .leaving = ends_first(ends), .now = query->state->now
-    };
+    struct schedule walk = { .reserve = reserve,
+                             .query = *query,
+                             .leaving = ends_first(ends),
+                             .now = query->state->now,
+                             .earliest = earliest };
     bool is_gang = query->request->members > 1;
     /* Members that are alike can be counted first, which is less than a look for their places. */
     bool is_counted = is_gang && query->request->roles_count == 0;
@@ -270,7 +291,7 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
     usec_t at;
     bool is_made = false;
 
-    if (promise_renew(&reserve->promises, query->fleet->layout, query->job, walk.now)) {
+    if (promise_renew(&reserve->promises, query->fleet->layout, query->job, earliest, walk.now)) {
         *ret_at = reserve->promises.held.items[reserve->promises.count - 1].at;
         return true;
     }
@@ -289,7 +310,8 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
             if (walk.members < query->request->members)
                 continue;
             list_roomy(&walk);
-        } else if (is_local && query->request->roles_count == 0 && !any_fits(&walk))
+        } else if (is_local && !walk.is_everywhere && query->request->roles_count == 0 &&
+                   !any_fits(&walk))
             continue;
         then->fleet = &reserve->ahead;
         then->shapes = NULL;
@@ -298,7 +320,9 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
         then->from = at;
         then->spare = query->fleet; /* others may use what is free now until then, and longer */
         then->quota = PLACE_QUOTA_EVER;
-        then->only = is_counted ? reserve->roomy.items : is_local ? reserve->touched.items : NULL;
+        then->only = is_counted                        ? reserve->roomy.items
+                     : is_local && !walk.is_everywhere ? reserve->touched.items
+                                                       : NULL;
         then->only_count = (uint32_t)(is_counted ? reserve->roomy.count : reserve->touched.count);
         reserve->promises.from = at == USEC_NEVER ? at : at + 1;
         is_made = place_job(then, arena, lease, NULL);
@@ -308,8 +332,8 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
         if (!is_made)
             continue;
         fleet_take(&reserve->ahead, lease, 1);
-        promise_add(&reserve->promises, query->job, at, usec_after(at, duration), &reserve->ahead,
-                    lease);
+        promise_add(&reserve->promises, query->job, earliest, at, usec_after(at, duration),
+                    &reserve->ahead, lease);
         if (lease->roles_count > 0)
             keep_roles(&reserve->role_places, query->state, query->job, lease);
         *ret_at = at;
@@ -323,5 +347,5 @@ void reserve_keep(struct reserve *reserve, const struct place_query *query,
     reserve_finish(reserve);
     fleet_follow(&reserve->ahead, query->fleet);
     fleet_take(&reserve->ahead, lease, 1);
-    promise_add(&reserve->promises, query->job, at, end, &reserve->ahead, lease);
+    promise_add(&reserve->promises, query->job, 0, at, end, &reserve->ahead, lease);
 }

@@ -45,10 +45,10 @@ void reserve_finish(struct reserve *reserve); /* drop promises that were not req
 void reserve_account(struct reserve *reserve, const struct lease *lease, usec_t end, int sign);
 void reserve_release(struct reserve *reserve);
 
-/* Promise this job its earliest start. query: as for placing it now, without `end`. False: it would
- * not fit after all jobs have ended (drained, down, sick machines). */
+/* Promise this job its earliest start, not before `earliest`. query: as for placing it now, without
+ * `end`. False: it would not fit after all jobs have ended (drained, down, sick machines). */
 bool reserve_make(struct reserve *reserve, const struct place_query *query, const struct ends *ends,
-                  usec_t duration, struct arena *arena, usec_t *ret_at);
+                  usec_t duration, usec_t earliest, struct arena *arena, usec_t *ret_at);
 
 /* Promise this job a place that is free now, from `at` on. */
 void reserve_keep(struct reserve *reserve, const struct place_query *query,

@@ -167,6 +167,26 @@ void sched_why(const struct brain *brain, struct inquiry *inquiry, const struct 
         ++*ret_ahead;
 }
 
+bool sched_protected_start(const struct brain *brain, const struct job *job, usec_t *ret_at,
+                           usec_t *ret_plain)
+{
+    const struct state *state = brain->state;
+    plain_claim_list claims = { 0 };
+    bool is_found = false;
+
+    if (job->state != JOB_QUEUED || state->settings.order != ORDER_DEFAULT ||
+        state->settings.backfill_depth == 0 || job->pending_bucket->is_settled)
+        return false;
+    plain_list(&brain->plain, state, job->queue, &claims);
+    for (size_t i = 0; i < claims.count && !is_found; i++) {
+        is_found = claims.items[i].job == job->id;
+        *ret_at = claims.items[i].protected;
+        *ret_plain = claims.items[i].start;
+    }
+    list_release(&claims);
+    return is_found;
+}
+
 void sched_give_back(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
                      struct give_back *ret)
 {

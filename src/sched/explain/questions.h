@@ -47,6 +47,11 @@ struct end_estimate {
  * limits. USEC_NEVER: it has none. */
 usec_t sched_guaranteed_start(const struct brain *brain, const struct job *job);
 
+/* The start that the default order keeps for a waiting job (ordering/plain.h), and that in the
+ * plain schedule. False: it has none yet, or its order knows none. */
+bool sched_protected_start(const struct brain *brain, const struct job *job, usec_t *ret_at,
+                           usec_t *ret_plain);
+
 /* Whether it could ever start on the nodes and within the limits of now: it is not above a limit of
  * its queues or of its user, and there is a spot node if it may only run on those. */
 bool job_can_start(const struct state *state, const struct job *job);

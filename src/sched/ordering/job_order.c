@@ -238,24 +238,21 @@ void order_served(struct order *order, bool is_gone)
     choose_above(order, order->queue);
 }
 
-enum { AGE_MOST = 64 }; /* drains: from then on age alone decides */
+#define AGE_SAME (12 * USEC_PER_HOUR) /* ages far below it count alike */
 
 /* In 1/10 of 1/256 of an octave. */
 static int64_t key_by_length(const struct ranker *ranker, const struct pending_bucket *bucket)
 {
     usec_t limit = bucket->estimate > 0 ? bucket->usual : bucket->max_duration;
     usec_t usual = bucket->usual;
-    usec_t age = ranker->state->now - bucket->first->submitted;
-    usec_t unit = ranker->drain / LOG2_ONE + 1;
+    usec_t waited = ranker->state->now - bucket->first->submitted + AGE_SAME;
 
     limit = limit == USEC_NEVER ? usual : limit;
     if (usual == USEC_NEVER)
         usual = limit = USEC_PER_DAY; /* nothing is known of it */
     usual = usual > 10 * USEC_PER_SEC ? usual : 10 * USEC_PER_SEC;
-    int64_t key = 3 * log2_of(usual / 1000) + 7 * log2_of((limit + 10 * USEC_PER_SEC) / 1000) +
-                  log2_of(bucket->share);
-    int64_t aged = age / unit;
-    return key - 20 * (aged < AGE_MOST * LOG2_ONE ? aged : AGE_MOST * LOG2_ONE);
+    return 3 * log2_of(usual / 1000) + 7 * log2_of((limit + 10 * USEC_PER_SEC) / 1000) -
+           10 * log2_of(waited / 1000) - 3 * log2_of(bucket->share);
 }
 
 void rank_guess(const struct ranker *ranker, struct pending_bucket *bucket)
@@ -267,7 +264,9 @@ void rank_guess(const struct ranker *ranker, struct pending_bucket *bucket)
 
 struct rank_entry rank_as_guessed(const struct ranker *ranker, struct pending_bucket *bucket)
 {
+    bool is_urgent = bucket->urgent_in == ranker->turn && bucket->urgent_count > 0;
     struct rank_entry entry = { .bucket = bucket,
+                                .urgent = is_urgent ? bucket->urgent : UINT32_MAX,
                                 .priority = bucket->priority,
                                 .id = bucket->first->id };
 
@@ -304,6 +303,8 @@ bool rank_is_before(const struct rank_entry *a, const struct rank_entry *b)
 {
     if (a->priority != b->priority)
         return a->priority > b->priority;
+    if (a->urgent != b->urgent)
+        return a->urgent < b->urgent;
     if (a->band != b->band)
         return a->band < b->band;
     return a->key != b->key ? a->key < b->key : a->id < b->id;

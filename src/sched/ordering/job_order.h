@@ -32,28 +32,31 @@
 
 /* The order of jobs inside a queue
  *
- *   default          0.3 log2(usual run time) + 0.7 log2(limit) + 0.1 log2(share) - 2 age / drain
+ *   default          0.3 log2(usual run time) + 0.7 log2(limit) - log2(age + 12 h)
+ *                    - 0.3 log2(share)
  *   fifo             the job number
  *   shortest         the limit
  *   least-attained   the run time so far, times its share
  *   deadline         the deadline; jobs without one last
  *
  * Prediction and limit are both informative: their mean in the log domain beats either alone. Age
- * is counted in units of the longest time that draining the system ever took (patience.h).
+ * makes it an expansion factor, (wait + run time) / run time, in which ages far below 12 h count
+ * alike. What is wide finds room rarely, so it comes first when there is some. plain.h bounds how
+ * long others may pass a job.
  */
 
 struct rank_entry {
     struct pending_bucket *bucket;
     int32_t priority;
-    uint8_t band; /* the lower first: jobs with a near deadline have 0 */
-    int64_t key;  /* then the lower */
-    uint64_t id;  /* then the lower */
+    uint32_t urgent; /* the lower first: jobs that would miss their protected start otherwise */
+    uint8_t band;    /* the lower first: jobs with a near deadline have 0 */
+    int64_t key;     /* then the lower */
+    uint64_t id;     /* then the lower */
 };
 
 struct ranker {
     const struct state *state;
-    usec_t drain;    /* the unit of age */
-    uint64_t turn;   /* with many buckets, a plan guesses only some again: */
+    uint64_t turn; /* the number of the plan; with many buckets, a plan guesses only some again: */
     uint32_t stride; /* those where it divides id plus turn; 0: all */
 };
 

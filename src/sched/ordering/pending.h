@@ -47,11 +47,20 @@ struct pending_bucket {
     uint64_t possible_in;   /* brain->world plus one when is_possible was set */
     bool is_possible;       /* an empty cluster would hold one of its jobs */
     uint64_t promised;      /* the plan in which its head got a promise */
+    uint64_t urgent_in;     /* the plan in which its next urgent_count jobs go before others, */
+    uint32_t urgent, urgent_count; /* the lower number first */
 };
 
 struct pending_queue {
     LIST(struct pending_bucket *) buckets;
     struct job *first, *last; /* all waiting jobs, by id */
+    uint64_t claim;           /* the job whose protected start comes first (plain.h); 0: none */
+    int32_t claim_priority;
+    usec_t claim_at;    /* room is kept for it from then on; 0: not known yet */
+    uint64_t kept_in;   /* the plan in which that was done */
+    usec_t looked_at;   /* when the claims were listed */
+    uint64_t looked_in; /* the last plan that they were valid in; 0: none */
+    uint64_t late;      /* a claim that does not find room by then */
 };
 
 struct pending {

@@ -63,7 +63,7 @@ void run_time_bucket_for(const struct state *state, const struct request *reques
     job_describe(job, request, &described);
     history_guess(&state->history, &described, &guess);
     bucket->usual = guess.usual;
-    bucket->most = guess.most;
+    bucket->most = bucket->max_duration == USEC_NEVER ? guess.most : bucket->max_duration;
 }
 
 void run_time_bucket(const struct state *state, struct pending_bucket *bucket)
@@ -83,7 +83,7 @@ usec_t run_time_window(const struct state *state, const struct job *job)
             job->estimate - job->run->attained + (job->run->attained > 0 ? job->restart_cost : 0);
     if (known > elapsed)
         return least(known, job->max_duration);
-    if (!state->settings.predict)
+    if (!state->settings.predict || job->max_duration != USEC_NEVER)
         return job->max_duration;
     state_describe(state, job, &described);
     usec_t most = history_most_after(&state->history, &described, job->run->attained + elapsed);

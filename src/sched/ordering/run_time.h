@@ -4,7 +4,7 @@
 
 /* run_time - the predicted run time of a job, and how long room is kept for it
  *
- *   usual   for the order: the estimate that was stated, else the 75 % quantile of the history,
+ *   usual   for the order: the estimate that was stated, else the median of the history,
  *   else
  *           the time limit
  *   most    its window: no promise counts on the room before: the estimate, else the 90 % quantile,

@@ -78,7 +78,7 @@ static int compare_spots(const void *a, const void *b)
     return (left->node > right->node) - (left->node < right->node);
 }
 
-void promise_add(struct promises *promises, uint64_t job, usec_t at, usec_t end,
+void promise_add(struct promises *promises, uint64_t job, usec_t earliest, usec_t at, usec_t end,
                  const struct fleet *rest, const struct lease *lease)
 {
     assert(promises->count <= promises->held.count);
@@ -89,10 +89,12 @@ void promise_add(struct promises *promises, uint64_t job, usec_t at, usec_t end,
 
     clear(promise);
     promise->job = job;
+    promise->earliest = earliest;
     promise->at = at;
     promise->end = end;
     promise->lease = lease_copy(lease);
     promise->is_stale = false;
+    promise->is_over = false;
     for (uint32_t i = 0; i < lease->members_count; i++)
         list_add(&promise->spots, (struct promise_spot){ .node = lease->members[i].node });
     list_sort(&promise->spots, compare_spots);
@@ -119,6 +121,14 @@ void promise_add(struct promises *promises, uint64_t job, usec_t at, usec_t end,
             take_all(other, rest->layout, lease, 1);
     }
     promises->kept = ++promises->count;
+}
+
+void promise_end(struct promises *promises, uint64_t job)
+{
+    for (size_t i = 0; i < promises->count; i++) {
+        if (promises->held.items[i].job == job)
+            promises->held.items[i].is_over = true;
+    }
 }
 
 void promise_drop(struct promises *promises, const struct layout *layout, size_t count)
@@ -149,12 +159,14 @@ static bool is_broken(const struct promise_spot *spot, const struct layout *layo
     return false;
 }
 
-bool promise_renew(struct promises *promises, const struct layout *layout, uint64_t job, usec_t now)
+bool promise_renew(struct promises *promises, const struct layout *layout, uint64_t job,
+                   usec_t earliest, usec_t now)
 {
     if (promises->count == promises->kept)
         return false;
     struct promise *promise = &promises->held.items[promises->count];
-    if (promise->job != job || promise->is_stale || promise->at <= now)
+    if (promise->job != job || promise->is_stale || promise->is_over || promise->at <= now ||
+        promise->earliest != earliest)
         return false;
     for (size_t i = 0; i < promise->spots.count; i++) {
         if (is_broken(&promise->spots.items[i], layout))

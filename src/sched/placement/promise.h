@@ -23,10 +23,12 @@ struct promise_spot {
 
 struct promise {
     uint64_t job;
-    usec_t at;  /* USEC_NEVER: when a job without a limit ends */
-    usec_t end; /* of the job, if it starts then */
+    usec_t at;       /* USEC_NEVER: when a job without a limit ends */
+    usec_t end;      /* of the job, if it starts then */
+    usec_t earliest; /* no start before was wanted; 0: as soon as there is room */
     struct lease *lease;
     bool is_stale;                   /* what it relied on has changed */
+    bool is_over;                    /* its job has started in this plan */
     LIST(struct promise_spot) spots; /* by node */
     LIST(int64_t) pools;             /* what the jobs of each pool hold then, this one included */
 };
@@ -37,24 +39,28 @@ struct promises {
     size_t count; /* the first `count` are in force */
     size_t kept;  /* the others up to `kept` are of an earlier plan, for this one to renew */
     usec_t from;  /* promises before this time are ignored: the fleet ahead includes them */
+    uint64_t own; /* the promise of this job is ignored: it is looked at whether it starts now */
 };
 
 /* A job that ends at `end` still runs at the time of the promise. Two without end always clash. */
 static inline bool promise_is_touched(const struct promises *promises,
                                       const struct promise *promise, usec_t end)
 {
-    return promise->at >= promises->from && (end > promise->at || end == USEC_NEVER);
+    return promise->at >= promises->from && promise->job != promises->own && !promise->is_over &&
+           (end > promise->at || end == USEC_NEVER);
 }
 
 /* Add a promise, and drop all that are not in force. rest: what will be free then, without the
  * lease. */
-void promise_add(struct promises *promises, uint64_t job, usec_t at, usec_t end,
+void promise_add(struct promises *promises, uint64_t job, usec_t earliest, usec_t at, usec_t end,
                  const struct fleet *rest, const struct lease *lease);
+/* The job has started. */
+void promise_end(struct promises *promises, uint64_t job);
 /* Forget all but the first `count`. */
 void promise_drop(struct promises *promises, const struct layout *layout, size_t count);
 /* True: the next kept promise is this job's and still holds; it is in force now. */
 bool promise_renew(struct promises *promises, const struct layout *layout, uint64_t job,
-                   usec_t now);
+                   usec_t earliest, usec_t now);
 /* A job that is expected to end at `end` holds a lease (sign 1), or no longer does (-1). */
 void promise_account(struct promises *promises, const struct layout *layout,
                      const struct lease *lease, usec_t end, int sign);

@@ -66,7 +66,8 @@ static void keep(struct brain *brain, const struct job *job, const struct lease 
         place = &part;
     }
     fleet_take(&reserve->ahead, place, 1);
-    promise_add(&reserve->promises, job->id, brain->state->now, USEC_NEVER, &reserve->ahead, place);
+    promise_add(&reserve->promises, job->id, 0, brain->state->now, USEC_NEVER, &reserve->ahead,
+                place);
     brain->defrag.kept++;
 }
 
@@ -156,7 +157,7 @@ static int64_t gain_of(struct relocation *search)
     usec_t now = brain->state->now, at;
     struct place_query query = brain_query(brain, search->job);
 
-    if (!reserve_make(&brain->reserve, &query, &brain->ends, search->job->pending_bucket->most,
+    if (!reserve_make(&brain->reserve, &query, &brain->ends, search->job->pending_bucket->most, 0,
                       &brain->arena, &at) ||
         (at != USEC_NEVER && at <= now + DEFRAG_WAIT_S * USEC_PER_SEC))
         return 0;

@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/ordering/plain.h"
+
+#include <assert.h>
+
+#include "base/wide.h"
+#include "sched/ordering/run_time.h"
+
+enum {            /* of a job in the real schedule */
+       REAL_NONE, /* it is not of it */
+       REAL_WAITS,
+       REAL_RUNS,
+       REAL_ENDED,
+       REAL_LEFT, /* of an arrival: it left before it came */
+};
+
+#define SECONDS_NEVER UINT32_MAX
+/* Between a submission and the start that follows from it some time passes: less counts as none. */
+#define TICK (USEC_PER_SEC / 2)
+
+static uint32_t seconds_of(usec_t time)
+{
+    usec_t seconds = time / USEC_PER_SEC + (time % USEC_PER_SEC > 0);
+
+    return time == USEC_NEVER || seconds >= SECONDS_NEVER ? SECONDS_NEVER : (uint32_t)seconds;
+}
+
+static usec_t after_seconds(usec_t from, uint32_t seconds)
+{
+    return seconds == SECONDS_NEVER ? USEC_NEVER : usec_after(from, seconds * USEC_PER_SEC);
+}
+
+static usec_t clock_at(const struct plain_queue *queue, usec_t now)
+{
+    usec_t passed = now - queue->at;
+
+    if (queue->rate == QUEUE_SHARE_ONE)
+        return queue->clock + passed;
+    return queue->clock + (usec_t)wide_scale((uint64_t)passed, queue->rate, QUEUE_SHARE_ONE);
+}
+
+/* ---- jobs that really started before they did in the plain schedule ---- */
+
+static void set_early(struct plain *plain, uint64_t job, uint8_t real, usec_t run)
+{
+    map_set(&plain->early, job, (uint64_t)run << 3 | real);
+}
+
+static uint8_t early_of(const struct plain *plain, uint64_t job, usec_t *ret_run)
+{
+    uint64_t value;
+
+    *ret_run = 0;
+    if (!map_get(&plain->early, job, &value))
+        return REAL_WAITS;
+    *ret_run = (usec_t)((int64_t)value >> 3);
+    return value & 7;
+}
+
+/* ---- those that wait in the plain schedule ---- */
+
+static bool is_before(const struct plain_job *a, const struct plain_job *b)
+{
+    return a->priority != b->priority ? a->priority > b->priority : a->id < b->id;
+}
+
+static void note_least(struct plain_queue *queue, size_t block)
+{
+    struct plain_least least = { UINT32_MAX, UINT32_MAX };
+    size_t end = (block + 1) * PLAIN_BLOCK;
+
+    for (size_t i = block * PLAIN_BLOCK; i < end && i < queue->waiting.count; i++) {
+        const struct plain_job *job = &queue->waiting.items[i];
+        if (job->share == 0)
+            continue;
+        least.share = job->share < least.share ? job->share : least.share;
+        least.limit = job->limit < least.limit ? job->limit : least.limit;
+    }
+    if (block == queue->least.count)
+        list_add(&queue->least, least);
+    queue->least.items[block] = least;
+}
+
+static void note_all_from(struct plain_queue *queue, size_t index)
+{
+    for (size_t block = index / PLAIN_BLOCK; block * PLAIN_BLOCK < queue->waiting.count; block++)
+        note_least(queue, block);
+}
+
+/* Index of the first that is not before the job. */
+static size_t find_place(const struct plain_queue *queue, const struct plain_job *job)
+{
+    size_t low = queue->first, high = queue->waiting.count;
+
+    if (low < high && is_before(&queue->waiting.items[high - 1], job))
+        return high;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (is_before(&queue->waiting.items[middle], job))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void let_wait(struct plain_queue *queue, const struct plain_job *job)
+{
+    size_t place = find_place(queue, job);
+
+    list_insert(&queue->waiting, place, *job);
+    note_all_from(queue, place);
+}
+
+static void close_gaps(struct plain_queue *queue)
+{
+    size_t kept = 0;
+
+    for (size_t i = queue->first; i < queue->waiting.count; i++) {
+        if (queue->waiting.items[i].share > 0)
+            queue->waiting.items[kept++] = queue->waiting.items[i];
+    }
+    queue->waiting.count = kept;
+    queue->first = queue->gaps = queue->least.count = 0;
+    note_all_from(queue, 0);
+}
+
+static void stop_waiting(struct plain_queue *queue, size_t index)
+{
+    queue->waiting.items[index].share = 0;
+    queue->gaps++;
+    while (queue->first < queue->waiting.count && queue->waiting.items[queue->first].share == 0)
+        queue->first++;
+    if (queue->gaps > PLAIN_BLOCK && queue->gaps > queue->waiting.count / 2)
+        close_gaps(queue);
+    else
+        note_least(queue, index / PLAIN_BLOCK);
+}
+
+/* ---- those that run in it ---- */
+
+static usec_t run_until(const struct plain_started *started, usec_t now)
+{
+    return started->real == REAL_RUNS ? started->run + now : started->run;
+}
+
+static void run_in_plain(struct plain_queue *queue, struct plain_started started)
+{
+    size_t place = queue->running.count;
+
+    started.limit = after_seconds(started.start, started.job.limit);
+    while (place > 0 && queue->running.items[place - 1].limit > started.limit)
+        place--;
+    list_insert(&queue->running, place, started);
+    list_insert(&queue->ids, place, started.job.id);
+    queue->held += started.job.share;
+}
+
+static void start_waiting(struct plain *plain, struct plain_queue *queue, size_t index, usec_t at)
+{
+    struct plain_started started = { .job = queue->waiting.items[index], .start = at };
+    usec_t wait = at - started.job.submitted;
+
+    started.real = early_of(plain, started.job.id, &started.run);
+    map_remove(&plain->early, started.job.id);
+    queue->longest = wait > queue->longest ? wait : queue->longest;
+    usec_t until = at + run_until(&started, queue->at);
+    usec_t *least = started.real == REAL_ENDED ? &queue->next_end : &queue->known;
+    *least = until < *least ? until : *least;
+    run_in_plain(queue, started);
+    stop_waiting(queue, index);
+}
+
+/* When the first that waits starts at the latest, and what is free beside it then. */
+static usec_t shadow_of(const struct plain_queue *queue, uint32_t wanted, uint32_t *ret_extra)
+{
+    uint32_t held = queue->held, left = QUEUE_SHARE_ONE - wanted;
+
+    for (size_t i = 0; i < queue->running.count; i++) {
+        usec_t at = queue->running.items[i].limit;
+        held -= queue->running.items[i].job.share;
+        bool is_last = i + 1 == queue->running.count || queue->running.items[i + 1].limit > at;
+        if (held <= left && is_last) {
+            *ret_extra = left - held;
+            return at;
+        }
+    }
+    *ret_extra = 0;
+    return USEC_NEVER;
+}
+
+/* EASY: in order; behind the first that finds no room, those that do not delay it. */
+static void plan_plainly(struct plain *plain, struct plain_queue *queue)
+{
+    usec_t at = queue->reached;
+    uint32_t extra;
+
+    while (queue->first < queue->waiting.count &&
+           queue->held + queue->waiting.items[queue->first].share <= QUEUE_SHARE_ONE)
+        start_waiting(plain, queue, queue->first, at);
+    if (queue->first == queue->waiting.count || queue->held == QUEUE_SHARE_ONE)
+        return;
+    usec_t shadow = shadow_of(queue, queue->waiting.items[queue->first].share, &extra);
+    uint32_t window = shadow == USEC_NEVER ? SECONDS_NEVER
+                      : shadow > at        ? (uint32_t)((shadow - at) / USEC_PER_SEC)
+                                           : 0;
+    for (size_t i = queue->first + 1; i < queue->waiting.count; i++) {
+        uint32_t room = QUEUE_SHARE_ONE - queue->held;
+        const struct plain_least *least = &queue->least.items[i / PLAIN_BLOCK];
+        if (room == 0)
+            break;
+        if (least->share > room || (least->limit > window && least->share > extra)) {
+            i = (i / PLAIN_BLOCK + 1) * PLAIN_BLOCK - 1;
+            continue;
+        }
+        const struct plain_job *job = &queue->waiting.items[i];
+        if (job->share == 0 || job->share > room || (job->limit > window && job->share > extra))
+            continue;
+        if (job->limit > window)
+            extra -= job->share;
+        size_t gaps = queue->gaps;
+        start_waiting(plain, queue, i, at);
+        if (queue->gaps < gaps) /* they were closed: what was looked at has found no room */
+            i = queue->first;
+    }
+}
+
+/* ---- time ---- */
+
+/* Those that have ended by `reached` leave. Sets when the next known end is, and until when it is
+ * known that no other ends. */
+static void let_end(struct plain_queue *queue, usec_t now)
+{
+    size_t kept = 0;
+
+    queue->next_end = queue->known = USEC_NEVER;
+    for (size_t i = 0; i < queue->running.count; i++) {
+        struct plain_started *started = &queue->running.items[i];
+        usec_t until = started->start + run_until(started, now);
+        bool is_ended = started->real == REAL_ENDED;
+        if (is_ended && until <= queue->reached) {
+            queue->held -= started->job.share;
+            continue;
+        }
+        usec_t *least = is_ended ? &queue->next_end : &queue->known;
+        *least = until < *least ? until : *least;
+        if (kept < i) {
+            queue->running.items[kept] = *started;
+            queue->ids.items[kept] = started->job.id;
+        }
+        kept++;
+    }
+    queue->running.count = queue->ids.count = kept;
+}
+
+static void let_arrive(struct plain *plain, struct plain_queue *queue)
+{
+    usec_t run;
+
+    for (; queue->arrived < queue->arrivals.count; queue->arrived++) {
+        const struct plain_job *job = &queue->arrivals.items[queue->arrived];
+        if (job->submitted > queue->reached)
+            break;
+        if (early_of(plain, job->id, &run) == REAL_LEFT)
+            map_remove(&plain->early, job->id);
+        else
+            let_wait(queue, job);
+    }
+    if (queue->arrived > PLAIN_BLOCK && queue->arrived > queue->arrivals.count / 2) {
+        queue->arrivals.count -= queue->arrived;
+        memmove(queue->arrivals.items, queue->arrivals.items + queue->arrived,
+                queue->arrivals.count * sizeof(queue->arrivals.items[0]));
+        queue->arrived = 0;
+    }
+}
+
+static usec_t next_arrival(const struct plain_queue *queue)
+{
+    return queue->arrived < queue->arrivals.count ? queue->arrivals.items[queue->arrived].submitted
+                                                  : USEC_NEVER;
+}
+
+/* What ends while nobody waits in it is looked at when somebody does. */
+static void advance_queue(struct plain *plain, struct plain_queue *queue, usec_t now)
+{
+    queue->clock = clock_at(queue, now);
+    queue->at = now;
+    bool is_idle = queue->first == queue->waiting.count && next_arrival(queue) > queue->clock;
+    if (is_idle)
+        return;
+    let_end(queue, now);
+    for (;;) {
+        usec_t next = next_arrival(queue);
+        next = queue->next_end < next ? queue->next_end : next;
+        usec_t known = queue->known < queue->clock ? queue->known : queue->clock;
+        if (next == USEC_NEVER || next > usec_after(known, TICK)) {
+            queue->reached = known > queue->reached ? known : queue->reached;
+            return;
+        }
+        queue->reached = next > queue->reached ? next : queue->reached;
+        let_end(queue, now);
+        let_arrive(plain, queue);
+        plan_plainly(plain, queue);
+    }
+}
+
+void plain_advance(struct plain *plain, const struct state *state)
+{
+    LIST_EACH (struct plain_queue, queue, &plain->queues)
+        advance_queue(plain, queue, state->now);
+}
+
+void plain_set_rates(struct plain *plain, const struct state *state)
+{
+    const struct queue *root = &state->queues.items[QUEUE_ROOT];
+    int kind = SHARE_OF_GPUS;
+
+    for (int i = 0; i < SHARES; i++)
+        kind = root->share[i] > root->share[kind] ? i : kind;
+    for (uint32_t i = 0; i < plain->queues.count; i++) {
+        int64_t own = state->queues.items[i].share[kind], all = root->share[kind];
+        plain->queues.items[i].rate =
+            own == all ? QUEUE_SHARE_ONE : (uint32_t)(own * QUEUE_SHARE_ONE / all);
+    }
+}
+
+/* ---- what happens to jobs ---- */
+
+static struct plain_queue *claim_queue(struct plain *plain, const struct state *state,
+                                       uint32_t number)
+{
+    while (plain->queues.count <= number)
+        list_add(&plain->queues, (struct plain_queue){ .clock = state->now,
+                                                       .at = state->now,
+                                                       .reached = state->now,
+                                                       .rate = QUEUE_SHARE_ONE });
+    return &plain->queues.items[number];
+}
+
+static struct plain_started *find_running(struct plain_queue *queue, uint64_t job)
+{
+    for (size_t i = 0; i < queue->ids.count; i++) {
+        if (queue->ids.items[i] == job)
+            return &queue->running.items[i];
+    }
+    return NULL;
+}
+
+static struct plain_job describe(const struct plain_queue *queue, const struct state *state,
+                                 const struct job *job)
+{
+    const struct pending_bucket *bucket = job->pending_bucket;
+    usec_t since = job->queued > 0 && job->queued < state->now ? job->queued : state->now;
+
+    return (struct plain_job){ .id = job->id,
+                               .submitted = clock_at(queue, state->now) - (state->now - since),
+                               .limit = seconds_of(job->max_duration),
+                               .usual = seconds_of(bucket->usual),
+                               .share = bucket->share > 0 ? bucket->share : 1,
+                               .priority = job->priority };
+}
+
+static void add_arrival(struct plain_queue *queue, struct plain_job job)
+{
+    size_t place = queue->arrivals.count;
+
+    while (place > queue->arrived && queue->arrivals.items[place - 1].submitted > job.submitted)
+        place--;
+    list_insert(&queue->arrivals, place, job);
+}
+
+/* Index of one that waits in the plain schedule; as many as there are: it does not. */
+static size_t find_waiting(const struct plain_queue *queue, const struct job *job)
+{
+    struct plain_job key = { .id = job->id, .priority = job->priority };
+    size_t place = find_place(queue, &key);
+
+    if (place < queue->waiting.count && queue->waiting.items[place].id == job->id &&
+        queue->waiting.items[place].share > 0)
+        return place;
+    return queue->waiting.count;
+}
+
+/* It starts, stops, or ends. Its run time is counted across attempts. */
+static void set_real(struct plain *plain, struct plain_queue *queue, const struct job *job,
+                     uint8_t real, usec_t now)
+{
+    struct plain_started early = { 0 }, *started = find_running(queue, job->id);
+
+    if (!started)
+        early.real = early_of(plain, job->id, &early.run);
+    struct plain_started *at = started ? started : &early;
+    usec_t run = run_until(at, now);
+    at->real = real;
+    at->run = real == REAL_RUNS ? run - now : run;
+    if (started)
+        return;
+    size_t place = real == REAL_ENDED && run == 0 ? find_waiting(queue, job) : 0;
+    if (real == REAL_ENDED && run == 0 && place < queue->waiting.count)
+        stop_waiting(queue, place);
+    else
+        set_early(plain, job->id, real == REAL_ENDED && run == 0 ? REAL_LEFT : real, at->run);
+}
+
+static uint8_t real_of(const struct job *job, bool is_gone)
+{
+    if (is_gone || (job->state != JOB_QUEUED && !job_is_active(job)))
+        return REAL_NONE;
+    return job->state == JOB_QUEUED ? REAL_WAITS : REAL_RUNS;
+}
+
+/* One that runs and did not wait: when the brain begins, or started by others. */
+static void adopt(struct plain_queue *queue, const struct state *state, const struct job *job)
+{
+    struct plain_started started = {
+        .job = { .id = job->id,
+                 .limit = seconds_of(job->max_duration),
+                 .usual = seconds_of(job->run->window),
+                 .share =
+                     job->run->lease && job->run->lease->share > 0 ? job->run->lease->share : 1,
+                 .priority = job->priority },
+        .real = REAL_RUNS,
+        .run = -job->run->granted,
+    };
+
+    started.start = clock_at(queue, state->now) + started.run + state->now > 0
+                        ? clock_at(queue, state->now) - (started.run + state->now)
+                        : 0;
+    started.job.submitted = started.start;
+    if (queue->held + started.job.share <= QUEUE_SHARE_ONE)
+        run_in_plain(queue, started);
+}
+
+void plain_note(struct plain *plain, const struct state *state, struct job *job, bool is_gone)
+{
+    uint8_t real = real_of(job, is_gone), before = job->plain_real;
+
+    if (real == before)
+        return;
+    struct plain_queue *queue = claim_queue(plain, state, job->queue);
+    job->plain_real = real;
+    if (before != REAL_NONE)
+        set_real(plain, queue, job, real == REAL_NONE ? REAL_ENDED : real, state->now);
+    else if (real == REAL_RUNS)
+        adopt(queue, state, job);
+    else {
+        run_time_bucket(state, job->pending_bucket);
+        add_arrival(queue, describe(queue, state, job));
+    }
+}
+
+void plain_renew(struct plain *plain, const struct state *state, struct job *job)
+{
+    LIST_EACH (struct plain_queue, queue, &plain->queues) {
+        struct plain_started *started = find_running(queue, job->id);
+        if (started)
+            started->real = REAL_ENDED;
+        for (size_t i = queue->first; i < queue->waiting.count; i++) {
+            if (queue->waiting.items[i].id == job->id) {
+                stop_waiting(queue, i);
+                break;
+            }
+        }
+        for (size_t i = queue->arrived; i < queue->arrivals.count; i++) {
+            if (queue->arrivals.items[i].id == job->id) {
+                list_remove(&queue->arrivals, i);
+                break;
+            }
+        }
+    }
+    job->plain_real = REAL_NONE;
+    plain_note(plain, state, job, false);
+}
+
+/* ---- protected starts ---- */
+
+static usec_t protected_start(const struct plain_queue *queue, usec_t submitted, usec_t start)
+{
+    usec_t wait = start - submitted, slack = wait / 10, floor = queue->longest / 2;
+
+    wait += slack > PLAIN_SLACK ? slack : PLAIN_SLACK;
+    return submitted + (wait > floor ? wait : floor);
+}
+
+static void add_claim(const struct plain_queue *queue, const struct plain_job *job, usec_t start,
+                      bool is_foreseen, plain_claim_list *ret)
+{
+    uint64_t share = job->share > QUEUE_SHARE_ONE / 2 ? QUEUE_SHARE_ONE : job->share;
+    uint64_t seconds = job->usual == SECONDS_NEVER ? 3600 : job->usual;
+    usec_t to_real = queue->at - queue->clock;
+
+    list_add(ret, (struct plain_claim){
+                      .job = job->id,
+                      .start = start + to_real,
+                      .protected = protected_start(queue, job->submitted, start) + to_real,
+                      .work = (share / 1024 + 1) * seconds * 1000,
+                      .is_foreseen = is_foreseen,
+                  });
+}
+
+struct foreseen_end {
+    usec_t at;
+    uint32_t share;
+};
+
+static bool ends_before(const void *a, const void *b)
+{
+    const struct foreseen_end *left = a, *right = b;
+
+    return left->at < right->at;
+}
+
+typedef LIST(struct foreseen_end) foreseen_ends;
+
+static void add_end(foreseen_ends *ends, usec_t at, uint32_t share)
+{
+    size_t place = ends->count;
+    struct foreseen_end end = { at, share };
+
+    list_add(ends, end);
+    while (place > 0 && ends->items[(place - 1) / 2].at > at) {
+        ends->items[place] = ends->items[(place - 1) / 2];
+        place = (place - 1) / 2;
+    }
+    ends->items[place] = end;
+}
+
+static struct foreseen_end take_end(foreseen_ends *ends)
+{
+    struct foreseen_end first = ends->items[0];
+
+    ends->items[0] = ends->items[--ends->count];
+    if (ends->count > 0)
+        list_sift(ends, 0, ends_before);
+    return first;
+}
+
+/* When it is expected to end; one that has outlived what was expected goes on half as long. */
+static usec_t foresee_end(const struct plain_started *started, usec_t now)
+{
+    usec_t run = run_until(started, now), end = after_seconds(0, started->job.usual);
+
+    if (started->real == REAL_ENDED)
+        return started->start + run;
+    if (run > end)
+        end = run + run / 2 + USEC_PER_MIN;
+    end = usec_after(started->start, end);
+    return end < started->limit ? end : started->limit;
+}
+
+/* In the order of the queue, from where the plain schedule has come to. */
+static void foresee(const struct plain *plain, const struct plain_queue *queue, usec_t now,
+                    plain_claim_list *ret)
+{
+    foreseen_ends ends = { 0 };
+    uint32_t held = queue->held, looked = 0;
+    usec_t at = queue->reached, run;
+
+    if (queue->first == queue->waiting.count)
+        return;
+    LIST_EACH (const struct plain_started, started, &queue->running)
+        add_end(&ends, foresee_end(started, now), started->job.share);
+    for (size_t i = queue->first; i < queue->waiting.count && looked < PLAIN_LOOK; i++) {
+        const struct plain_job *job = &queue->waiting.items[i];
+        if (job->share == 0)
+            continue;
+        looked++;
+        while (held + job->share > QUEUE_SHARE_ONE && ends.count > 0) {
+            struct foreseen_end end = take_end(&ends);
+            at = end.at > at ? end.at : at;
+            held -= end.share;
+        }
+        if (at == USEC_NEVER)
+            break;
+        held += job->share;
+        add_end(&ends, after_seconds(at, job->usual < job->limit ? job->usual : job->limit),
+                job->share);
+        if (early_of(plain, job->id, &run) == REAL_WAITS)
+            add_claim(queue, job, at, true, ret);
+    }
+    list_release(&ends);
+}
+
+static int compare_claims(const void *a, const void *b)
+{
+    const struct plain_claim *left = a, *right = b;
+
+    if (left->protected != right->protected)
+        return left->protected < right->protected ? -1 : 1;
+    return (left->job > right->job) - (left->job < right->job);
+}
+
+void plain_list(const struct plain *plain, const struct state *state, uint32_t number,
+                plain_claim_list *ret)
+{
+    ret->count = 0;
+    if (number >= plain->queues.count)
+        return;
+    const struct plain_queue *queue = &plain->queues.items[number];
+    LIST_EACH (const struct plain_started, started, &queue->running) {
+        if (started->real == REAL_WAITS)
+            add_claim(queue, &started->job, started->start, false, ret);
+    }
+    foresee(plain, queue, state->now, ret);
+    list_sort(ret, compare_claims);
+}
+
+void plain_release(struct plain *plain)
+{
+    LIST_EACH (struct plain_queue, queue, &plain->queues) {
+        list_release(&queue->arrivals);
+        list_release(&queue->waiting);
+        list_release(&queue->least);
+        list_release(&queue->running);
+        list_release(&queue->ids);
+    }
+    list_release(&plain->queues);
+    map_release(&plain->early);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_ORDERING_PLAIN_H
+#define SCHED_ORDERING_PLAIN_H
+
+/* plain - when each job would start under a plain policy
+ *
+ * Beside the real schedule each queue has a virtual one: EASY backfill in the order of priority
+ * and age, on a cluster of the same size, with the same arrivals and run times. It gives every job
+ * a protected start, which the default order keeps:
+ *
+ *   wait       = start in the plain schedule - submitted
+ *   protected  = submitted + wait + max(10 % of the wait, an hour),
+ *                at least submitted + 1/2 * the longest wait of the plain schedule so far
+ *
+ * The plain schedule counts shares of the cluster; it does not know nodes.
+ *
+ * It is exact because it trails: how long a job runs is known only when it ends, so the plain
+ * schedule advances to
+ *
+ *   reached = min over the jobs that run in it and have not ended of (start in it + run so far)
+ *
+ * and no further. Jobs that have not started in it yet are foreseen from there: in the order of the
+ * queue, with predicted run times.
+ *
+ * A queue's clock runs at the rate of its part of what all queues hold: one that gets half of the
+ * cluster sees a cluster of half the speed. So the plain schedule bounds the order of jobs within a
+ * queue, and the order of queues stays a matter of fair share. With one queue the clock is the
+ * real one.
+ *
+ * Sources: Lifka 1995 (EASY); Friedman and Henderson 2003 (a virtual schedule as a protection).
+ */
+
+#include "base/map.h"
+#include "core/state/state.h"
+#include "sched/ordering/pending.h"
+
+enum {
+    PLAIN_LOOK = 300,  /* jobs of a queue whose plain start is foreseen */
+    PLAIN_BLOCK = 128, /* waiting jobs between two notes of the least that they ask for */
+};
+
+#define PLAIN_SLACK USEC_PER_HOUR
+
+struct plain_job {
+    uint64_t id;
+    usec_t submitted;      /* on the queue's clock, as all times here */
+    uint32_t limit, usual; /* run time, s; UINT32_MAX: without end */
+    uint32_t share;        /* in parts of 2^20; 0: it has left */
+    int32_t priority;
+};
+
+struct plain_started {
+    struct plain_job job;
+    usec_t start, limit; /* in the plain schedule */
+    usec_t run;          /* really; while it runs: run time until now, less now */
+    uint8_t real;        /* what it does in the real schedule (enum) */
+};
+
+struct plain_least { /* of PLAIN_BLOCK waiting jobs */
+    uint32_t share, limit;
+};
+
+struct plain_queue {
+    usec_t clock;                    /* at `at`; the plain schedule trails behind */
+    usec_t at;                       /* real time */
+    uint32_t rate;                   /* of the clock, in parts of 2^20 */
+    usec_t reached;                  /* by the plain schedule */
+    usec_t longest;                  /* wait in the plain schedule */
+    uint32_t held;                   /* by those that run in it, in parts of 2^20 */
+    LIST(struct plain_job) arrivals; /* after `reached`, by time; from `arrived` on */
+    size_t arrived;
+    LIST(struct plain_job) waiting; /* by priority and number; from `first` on, with gaps */
+    size_t first, gaps;
+    LIST(struct plain_least) least;
+    LIST(struct plain_started) running; /* by the end of their limit */
+    LIST(uint64_t) ids;                 /* of these, in the same order: for quick searches */
+    usec_t next_end, known;             /* while it advances: of those that have ended; of others */
+};
+
+struct plain {
+    LIST(struct plain_queue) queues; /* by number */
+    struct map early;                /* by number of the job: what it did before its plain start */
+};
+
+/* The start of a waiting job that the order of its queue must keep. */
+struct plain_claim {
+    uint64_t job;
+    usec_t start; /* in the plain schedule; real time, as the next */
+    usec_t protected;
+    uint64_t work; /* usual run time (ms) x share (2^10), of more than half a cluster all of it */
+    bool is_foreseen; /* it has not started in the plain schedule yet */
+};
+
+typedef LIST(struct plain_claim) plain_claim_list;
+
+/* What of a waiting job the plain schedule orders and sizes it by. */
+struct plain_key {
+    usec_t limit;
+    uint32_t queue, class;
+    int32_t priority;
+};
+
+static inline struct plain_key plain_key_of(const struct job *job)
+{
+    const struct pending_bucket *bucket = job->pending_bucket;
+
+    if (!bucket)
+        return (struct plain_key){ 0 };
+    return (struct plain_key){ bucket->max_duration, bucket->queue, bucket->class,
+                               bucket->priority };
+}
+
+static inline bool plain_is_same(struct plain_key a, struct plain_key b)
+{
+    return a.limit == b.limit && a.queue == b.queue && a.class == b.class &&
+           a.priority == b.priority;
+}
+
+/* The job has changed, or is gone. */
+void plain_note(struct plain *plain, const struct state *state, struct job *job, bool is_gone);
+/* Its limit, size or priority has changed. */
+void plain_renew(struct plain *plain, const struct state *state, struct job *job);
+/* Bring the schedules up to now: before a plan. */
+void plain_advance(struct plain *plain, const struct state *state);
+/* Set the rates of the clocks: after a plan. */
+void plain_set_rates(struct plain *plain, const struct state *state);
+/* The waiting jobs of a queue that have started in its plain schedule, or are foreseen to, by
+ * protected start. */
+void plain_list(const struct plain *plain, const struct state *state, uint32_t queue,
+                plain_claim_list *ret);
+void plain_release(struct plain *plain);
+
+#endif
