@@ -314,7 +314,7 @@ int sched_step(struct brain *brain, const struct event *event, struct decisions 
     brain_shut_gates(brain); /* what jobs hold decides what is kept */
     brain->review = USEC_NEVER;
     brain->budgets.count = 0;
-    plain_advance(&brain->plain, brain->state);
+    plain_advance(&brain->plain, brain->state, brain->ends.count);
     plan_stops(brain, decisions);
     plan_evictions(brain, decisions);
     extend_windows(brain);

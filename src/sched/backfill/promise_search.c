@@ -340,12 +340,3 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
     }
     return is_made;
 }
-
-void reserve_keep(struct reserve *reserve, const struct place_query *query,
-                  const struct lease *lease, usec_t at, usec_t end)
-{
-    reserve_finish(reserve);
-    fleet_follow(&reserve->ahead, query->fleet);
-    fleet_take(&reserve->ahead, lease, 1);
-    promise_add(&reserve->promises, query->job, 0, at, end, &reserve->ahead, lease);
-}

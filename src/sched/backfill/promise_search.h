@@ -50,8 +50,4 @@ void reserve_release(struct reserve *reserve);
 bool reserve_make(struct reserve *reserve, const struct place_query *query, const struct ends *ends,
                   usec_t duration, usec_t earliest, struct arena *arena, usec_t *ret_at);
 
-/* Promise this job a place that is free now, from `at` on. */
-void reserve_keep(struct reserve *reserve, const struct place_query *query,
-                  const struct lease *lease, usec_t at, usec_t end);
-
 #endif

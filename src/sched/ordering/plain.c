@@ -304,12 +304,6 @@ static void advance_queue(struct plain *plain, struct plain_queue *queue, usec_t
     }
 }
 
-void plain_advance(struct plain *plain, const struct state *state)
-{
-    LIST_EACH (struct plain_queue, queue, &plain->queues)
-        advance_queue(plain, queue, state->now);
-}
-
 void plain_set_rates(struct plain *plain, const struct state *state)
 {
     const struct queue *root = &state->queues.items[QUEUE_ROOT];
@@ -435,7 +429,7 @@ void plain_note(struct plain *plain, const struct state *state, struct job *job,
 {
     uint8_t real = real_of(job, is_gone), before = job->plain_real;
 
-    if (real == before)
+    if (real == before || plain->is_off)
         return;
     struct plain_queue *queue = claim_queue(plain, state, job->queue);
     job->plain_real = real;
@@ -470,6 +464,27 @@ void plain_renew(struct plain *plain, const struct state *state, struct job *job
     }
     job->plain_real = REAL_NONE;
     plain_note(plain, state, job, false);
+}
+
+/* Forget all, and begin anew from what the jobs do now, or not. */
+static void restart(struct plain *plain, const struct state *state, bool is_off)
+{
+    plain_release(plain);
+    *plain = (struct plain){ .is_off = is_off };
+    for (struct job *job = state->first_job; job; job = job->next) {
+        job->plain_real = REAL_NONE;
+        plain_note(plain, state, job, false);
+    }
+}
+
+void plain_advance(struct plain *plain, const struct state *state, size_t running)
+{
+    if (!plain->is_off && running > PLAIN_MOST)
+        restart(plain, state, true);
+    else if (plain->is_off && running < PLAIN_MOST / 2)
+        restart(plain, state, false);
+    LIST_EACH (struct plain_queue, queue, &plain->queues)
+        advance_queue(plain, queue, state->now);
 }
 
 /* ---- protected starts ---- */

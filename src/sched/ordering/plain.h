@@ -27,6 +27,8 @@
  * queue, and the order of queues stays a matter of fair share. With one queue the clock is the
  * real one.
  *
+ * Limits: none while more than PLAIN_MOST jobs run; then the order alone bounds the waits.
+ *
  * Sources: Lifka 1995 (EASY); Friedman and Henderson 2003 (a virtual schedule as a protection).
  */
 
@@ -37,6 +39,7 @@
 enum {
     PLAIN_LOOK = 300,  /* jobs of a queue whose plain start is foreseen */
     PLAIN_BLOCK = 128, /* waiting jobs between two notes of the least that they ask for */
+    PLAIN_MOST = 8192, /* running jobs: with more there is no plain schedule, until half are left */
 };
 
 #define PLAIN_SLACK USEC_PER_HOUR
@@ -80,6 +83,7 @@ struct plain_queue {
 struct plain {
     LIST(struct plain_queue) queues; /* by number */
     struct map early;                /* by number of the job: what it did before its plain start */
+    bool is_off;                     /* too many jobs run */
 };
 
 /* The start of a waiting job that the order of its queue must keep. */
@@ -120,8 +124,8 @@ static inline bool plain_is_same(struct plain_key a, struct plain_key b)
 void plain_note(struct plain *plain, const struct state *state, struct job *job, bool is_gone);
 /* Its limit, size or priority has changed. */
 void plain_renew(struct plain *plain, const struct state *state, struct job *job);
-/* Bring the schedules up to now: before a plan. */
-void plain_advance(struct plain *plain, const struct state *state);
+/* Bring the schedules up to now: before a plan. running: jobs that hold resources. */
+void plain_advance(struct plain *plain, const struct state *state, size_t running);
 /* Set the rates of the clocks: after a plan. */
 void plain_set_rates(struct plain *plain, const struct state *state);
 /* The waiting jobs of a queue that have started in its plain schedule, or are foreseen to, by

@@ -4,11 +4,10 @@
 
 /* run_time - the predicted run time of a job, and how long room is kept for it
  *
- *   usual   for the order: the estimate that was stated, else the median of the history,
- *   else
- *           the time limit
- *   most    its window: no promise counts on the room before: the estimate, else the 90 % quantile,
- *           else the limit; without prediction always the limit
+ *   usual   for the order: the estimate that was stated, else the median of the history, else the
+ *           time limit
+ *   most    its window: no promise counts on the room before: the estimate, else the time limit;
+ *           of a job without a limit the 90 % quantile of the history
  *
  * A job that outlives its window gets a longer one, up to its limit. A guess never ends a job.
  */
