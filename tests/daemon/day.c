@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* day - plays days of mixed work through the daemon on a virtual clock, and judges its estimates
  *
- * Usage: day [--seeds A..B] [--hours N] [--load PERCENT] [--json]
+ * Usage: day [--seeds A..B] [--hours N] [--load PERCENT]
  *
  * The daemon is the real one, with its journal on disk; forecasts are made in copies, as always.
  * What differs is below it: the clock goes to the next thing that happens, and the members of jobs
@@ -67,74 +67,45 @@ static struct member *find(struct member_id id)
     return NULL;
 }
 
-static int start(struct engine *of, const struct engine_launch *launches, uint32_t count,
-                 struct error *err)
+static void start_member(const struct engine_launch *launch)
 {
-    (void)of;
-    (void)err;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct engine_launch *launch = &launches[i];
-        uint64_t run = strtoull(launch->argv[1], NULL, 10) * USEC_PER_SEC, rest;
-        if (find(launch->id))
-            continue;
-        if (map_get(&left, launch->id.job, &rest))
-            run = rest;
-        list_add(&members, ((struct member){ .id = launch->id,
-                                             .from = world->since_boot,
-                                             .until = world->since_boot + (usec_t)run }));
-    }
-    return 0;
+    uint64_t run = strtoull(launch->argv[1], NULL, 10) * USEC_PER_SEC, rest;
+
+    if (find(launch->id))
+        return;
+    if (map_get(&left, launch->id.job, &rest))
+        run = rest;
+    list_add(&members, ((struct member){ .id = launch->id,
+                                         .from = world->since_boot,
+                                         .until = world->since_boot + (usec_t)run }));
 }
 
-static void stop(struct engine *of, const struct engine_attempt *attempt, usec_t grace)
+static void stop_member(struct member_id id, usec_t grace)
 {
-    (void)of;
+    struct member *member = find(id);
+
     (void)grace;
-    for (uint32_t i = 0; i < attempt->count; i++) {
-        struct member *member =
-            find((struct member_id){ attempt->job, attempt->attempt, attempt->ranks[i] });
-        if (!member || member->was_stopped)
-            continue;
-        usec_t rest = member->until - world->since_boot;
-        map_set(&left, attempt->job, (uint64_t)(rest > 0 ? rest : 0));
-        member->was_stopped = true;
-        member->until = world->since_boot + USEC_PER_SEC;
-    }
+    if (!member || member->was_stopped)
+        return;
+    usec_t rest = member->until - world->since_boot;
+    map_set(&left, id.job, (uint64_t)(rest > 0 ? rest : 0));
+    member->was_stopped = true;
+    member->until = world->since_boot + USEC_PER_SEC;
 }
 
-static void recover(struct engine *of, const struct engine_attempt *attempt,
-                    const bool *was_started, bool *ret_found)
+static void forget_member(struct member_id id)
 {
-    (void)of;
-    (void)was_started;
-    memset(ret_found, 0, attempt->count * sizeof(*ret_found));
+    struct member *member = find(id);
+
+    if (member)
+        list_remove(&members, (size_t)(member - members.items));
 }
 
-static void forget(struct engine *of, const struct engine_attempt *attempt)
-{
-    (void)of;
-    for (uint32_t i = 0; i < attempt->count; i++) {
-        struct member *member =
-            find((struct member_id){ attempt->job, attempt->attempt, attempt->ranks[i] });
-        if (member)
-            list_remove(&members, (size_t)(member - members.items));
-    }
-}
-
-const struct engine_ops world_engine_ops = {
-    .name = "played",
-    .start = start,
-    .stop = stop,
-    .recover = recover,
-    .forget = forget,
-    .destroy = world_engine_destroy,
-};
-
-const struct engine_abilities world_engine_abilities = {
-    .has_exact_devices = true,
-    .has_fractions = true,
-    .has_output = true,
+const struct world_engine world_engine = {
     .has_own_nodes = true,
+    .start = start_member,
+    .stop = stop_member,
+    .forget = forget_member,
 };
 
 static void tell_nodes(void)
@@ -586,13 +557,20 @@ int main(int argc, char **argv)
     uint64_t first = 1, last = 2, bad = 0, nevers = 0, jobs = 0;
     long hours = 24;
 
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--seeds") == 0)
-            sscanf(argv[i + 1], "%" SCNu64 "..%" SCNu64, &first, &last);
-        else if (strcmp(argv[i], "--hours") == 0)
+    for (int i = 1; i < argc; i += 2) {
+        bool is_right = i + 1 < argc;
+        if (is_right && strcmp(argv[i], "--seeds") == 0)
+            is_right = house_seeds(argv[i + 1], &first, &last);
+        else if (is_right && strcmp(argv[i], "--hours") == 0)
             hours = strtol(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--load") == 0)
+        else if (is_right && strcmp(argv[i], "--load") == 0)
             load = strtod(argv[i + 1], NULL) / 100;
+        else
+            is_right = false;
+        if (!is_right) {
+            fprintf(stderr, "usage: day [--seeds A..B] [--hours N] [--load PERCENT]\n");
+            return 2;
+        }
     }
     for (uint64_t seed = first; seed <= last; seed++) {
         json_t *view = play_day(seed, hours);

@@ -33,7 +33,7 @@ enum {
     WORLD_NAMES = 4096,
     WORLD_GRACE_LEAST_S = 5, /* of memory, as it is configured */
     WORLD_GRACE_MORE_S = 10,
-    WORLD_FOREIGN_PID = 100000, /* and above: nobody's that we started */
+    WORLD_FOREIGN_PID = 100000, /* and above: not started by us */
 };
 
 /* How the process of a daemon ends. */
@@ -54,7 +54,7 @@ struct world_member {
     enum world_phase phase;
     struct member_id id;
     uint32_t pid;
-    usec_t since, until, stopping; /* 0: nobody stops it */
+    usec_t since, until, stopping; /* stopping: 0 if it is not stopped */
     struct world_hold holds[WORLD_HOLDS];
     uint32_t hold_count;
     bool is_idle, is_greedy, opens_none; /* of its devices */
@@ -79,7 +79,7 @@ struct world_gpu {
     struct world_foreign foreign;
     int64_t leak_mib;
     uint32_t lies;  /* so many steps its mode is another than the daemon says */
-    uint32_t waits; /* so many steps for another MIG mode, with nobody on it */
+    uint32_t waits; /* so many steps for another MIG mode, with no job on it */
     usec_t upset;   /* when its driver may have refused one the last time; 0: never */
 };
 
@@ -123,11 +123,18 @@ extern struct world_house house;
 int house_run(const char *folder, const char *devices, struct error *err); /* until it ends */
 char *house_folder(const char *kind, uint64_t seed);                       /* new, and there */
 void house_forget(const char *folder);
+bool house_seeds(const char *word, uint64_t *ret_first, uint64_t *ret_last); /* A..B */
 
-/* The engine in place of the local one: each program has its own. */
-extern const struct engine_ops world_engine_ops;
-extern const struct engine_abilities world_engine_abilities;
-void world_engine_destroy(struct engine *engine);
+/* The engine that replaces the local one, member by member: each program has its own. */
+struct world_engine {
+    bool has_own_nodes;
+    void (*start)(const struct engine_launch *launch);
+    void (*stop)(struct member_id id, usec_t grace);
+    bool (*recover)(struct member_id id, bool was_started); /* NULL: finds none */
+    void (*forget)(struct member_id id);
+    bool (*owner)(struct engine *engine, uint32_t pid, struct member_id *ret, uint32_t *ret_uid);
+};
+extern const struct world_engine world_engine;
 
 /* An invariant does not hold: the words are kept, and the process ends. */
 __attribute__((noreturn, format(printf, 1, 2))) void world_break(const char *format, ...);

@@ -97,27 +97,12 @@ static void start_member(const struct engine_launch *launch)
     member->is_idle = world_chance(10);
     member->fails = world_chance(10);
     member->until = world->since_boot + (1 + world_below(40)) * USEC_PER_SEC;
-    if (member->is_greedy) /* it would go on until somebody ends it */
+    if (member->is_greedy) /* it runs until it is stopped */
         member->until += USEC_PER_HOUR;
     world_check_start(member, job);
     member->phase = MEMBER_STARTS;
     world->started++;
     world_moment();
-}
-
-static int start(struct engine *of, const struct engine_launch *members, uint32_t count,
-                 struct error *err)
-{
-    (void)of;
-    (void)err;
-    for (uint32_t i = 0; i < count; i++)
-        start_member(&members[i]);
-    return 0;
-}
-
-static struct member_id member_at(const struct engine_attempt *attempt, uint32_t i)
-{
-    return (struct member_id){ attempt->job, attempt->attempt, attempt->ranks[i] };
 }
 
 static void stop_member(struct member_id id, usec_t grace)
@@ -132,14 +117,7 @@ static void stop_member(struct member_id id, usec_t grace)
     member->stopping = world->since_boot + (takes < grace ? takes : grace);
 }
 
-static void stop(struct engine *of, const struct engine_attempt *attempt, usec_t grace)
-{
-    (void)of;
-    for (uint32_t i = 0; i < attempt->count; i++)
-        stop_member(member_at(attempt, i), grace);
-}
-
-/* What a machine that restarted has of it is nothing: it is lost. */
+/* After a restart of the machine no trace of a member is left: it is lost. */
 static bool recover_member(struct member_id id, bool was_started)
 {
     struct world_member *member = world_member_of(id);
@@ -156,23 +134,13 @@ static bool recover_member(struct member_id id, bool was_started)
     return member != NULL;
 }
 
-static void recover(struct engine *of, const struct engine_attempt *attempt,
-                    const bool *was_started, bool *ret_found)
+static void forget_member(struct member_id id)
 {
-    (void)of;
-    for (uint32_t i = 0; i < attempt->count; i++)
-        ret_found[i] = recover_member(member_at(attempt, i), was_started[i]);
-}
+    struct world_member *member = world_member_of(id);
 
-static void forget(struct engine *of, const struct engine_attempt *attempt)
-{
-    (void)of;
     world_moment();
-    for (uint32_t i = 0; i < attempt->count; i++) {
-        struct world_member *member = world_member_of(member_at(attempt, i));
-        if (member)
-            member->phase = MEMBER_NONE;
-    }
+    if (member)
+        member->phase = MEMBER_NONE;
 }
 
 static bool owner(struct engine *of, uint32_t pid, struct member_id *ret, uint32_t *ret_uid)
@@ -189,20 +157,12 @@ static bool owner(struct engine *of, uint32_t pid, struct member_id *ret, uint32
     return false;
 }
 
-const struct engine_ops world_engine_ops = {
-    .name = "played",
-    .start = start,
-    .stop = stop,
-    .recover = recover,
-    .forget = forget,
+const struct world_engine world_engine = {
+    .start = start_member,
+    .stop = stop_member,
+    .recover = recover_member,
+    .forget = forget_member,
     .owner = owner,
-    .destroy = world_engine_destroy,
-};
-
-const struct engine_abilities world_engine_abilities = {
-    .has_exact_devices = true,
-    .has_fractions = true,
-    .has_output = true,
 };
 
 /* ---- their lives ---- */

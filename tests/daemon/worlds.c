@@ -254,12 +254,6 @@ static const char *play_world(uint64_t seed, const char *folder)
     return code == WORLD_OVER ? NULL : shared->broken;
 }
 
-static bool parse_seeds(const char *word, uint64_t *ret_first, uint64_t *ret_last)
-{
-    return sscanf(word, "%" SCNu64 "..%" SCNu64, ret_first, ret_last) == 2 &&
-           *ret_first <= *ret_last;
-}
-
 int main(int argc, char **argv)
 {
     uint64_t first = 1, last = 100, most = 5, broken = 0, steps = 0, started = 0, faults = 0,
@@ -272,7 +266,7 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--first") == 0)
             most = 1;
         else if (strcmp(argv[i], "--seeds") != 0 || i + 1 == argc ||
-                 !parse_seeds(argv[++i], &first, &last)) {
+                 !house_seeds(argv[++i], &first, &last)) {
             fprintf(stderr, "usage: worlds [--seeds A..B] [--first] [--verbose]\n");
             return 2;
         }

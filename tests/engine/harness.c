@@ -196,6 +196,15 @@ void harness_start(struct harness *harness, const struct engine_launch *launch)
         fail_msg("%s", err.text);
 }
 
+struct harness *harness_begin(bool without_cgroups, const char *script)
+{
+    struct harness *harness = harness_create(without_cgroups);
+    struct engine_launch launch = harness_launch(harness, 1, script);
+
+    harness_start(harness, &launch);
+    return harness;
+}
+
 void harness_until(struct harness *harness, bool (*check)(void *user), void *user)
 {
     for (unsigned ticks = 0; !check(user); ticks++) {

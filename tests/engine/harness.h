@@ -40,6 +40,8 @@ struct engine_launch harness_launch(struct harness *harness, uint64_t job, const
 /* The same with a command; argv lives as long as the harness's caller says. */
 struct engine_launch harness_command(struct harness *harness, uint64_t job,
                                      const char *const *argv);
+/* A harness in which the script was started as job 1. */
+struct harness *harness_begin(bool without_cgroups, const char *script);
 struct member_id harness_id(uint64_t job);
 void harness_start(struct harness *harness, const struct engine_launch *launch);
 /* The engine's operations on one member. */
@@ -53,7 +55,7 @@ const struct engine_outcome *harness_end(struct harness *harness, uint64_t job);
 size_t harness_count(const struct harness *harness, uint64_t job);
 /* Turn the loop until check says so. */
 void harness_until(struct harness *harness, bool (*check)(void *user), void *user);
-/* Turn the loop for a while, so that what must not come has its chance to. */
+/* Turn the loop for a while: an outcome that must not come would have arrived. */
 void harness_turn(struct harness *harness, unsigned turns);
 
 /* The contents of a file, "" when there is none; NULL path: the log of job. */

@@ -73,11 +73,9 @@ WITH_BOTH(a_signal_is_passed_on)
 
 static void who_ignores_term_is_killed(bool without_cgroups)
 {
-    AUTO(harness) struct harness *harness = harness_create(without_cgroups);
-    struct engine_launch launch =
-        harness_launch(harness, 1, "trap '' TERM; echo $$ > pid; while :; do sleep 0.02; done");
-
-    harness_start(harness, &launch);
+    AUTO(harness)
+    struct harness *harness =
+        harness_begin(without_cgroups, "trap '' TERM; echo $$ > pid; while :; do sleep 0.02; done");
     harness_number(harness, "pid");
     stop(harness, 1, 50 * USEC_PER_MS);
     const struct engine_outcome *end = harness_end(harness, 1);
@@ -91,11 +89,9 @@ WITH_BOTH(who_ignores_term_is_killed)
 static void a_later_stop_may_shorten_the_grace(void **state)
 {
     (void)state;
-    AUTO(harness) struct harness *harness = harness_create(false);
-    struct engine_launch launch =
-        harness_launch(harness, 1, "trap '' TERM; echo $$ > pid; while :; do sleep 0.02; done");
-
-    harness_start(harness, &launch);
+    AUTO(harness)
+    struct harness *harness =
+        harness_begin(false, "trap '' TERM; echo $$ > pid; while :; do sleep 0.02; done");
     harness_number(harness, "pid");
     stop(harness, 1, 3600 * USEC_PER_SEC);
     stop(harness, 1, 3600 * USEC_PER_SEC);
@@ -127,13 +123,10 @@ static void a_plain_second_kill_of_the_shim_is_at_once(void **state)
 /* The shell dies of the signal at once; what it started still has its grace to save something. */
 static void the_grace_is_for_the_whole_tree(bool without_cgroups)
 {
-    AUTO(harness) struct harness *harness = harness_create(without_cgroups);
-    struct engine_launch launch =
-        harness_launch(harness, 1,
-                       "sh -c 'trap \"sleep 0.2; echo 1 > saved; exit 0\" TERM; echo $$ > pid; "
-                       "while :; do sleep 0.02; done' & wait");
-
-    harness_start(harness, &launch);
+    AUTO(harness)
+    struct harness *harness = harness_begin(
+        without_cgroups, "sh -c 'trap \"sleep 0.2; echo 1 > saved; exit 0\" TERM; echo $$ > pid; "
+                         "while :; do sleep 0.02; done' & wait");
     harness_number(harness, "pid");
     stop(harness, 1, 60 * USEC_PER_SEC);
     const struct engine_outcome *end = harness_end(harness, 1);
@@ -177,11 +170,9 @@ WITH_BOTH(a_stop_during_the_start_is_kept)
 
 static void detached_children_go_with_the_job(bool without_cgroups)
 {
-    AUTO(harness) struct harness *harness = harness_create(without_cgroups);
-    struct engine_launch launch =
-        harness_launch(harness, 1, DETACHING "while [ ! -s deep ]; do sleep 0.01; done; exit 2");
-
-    harness_start(harness, &launch);
+    AUTO(harness)
+    struct harness *harness = harness_begin(without_cgroups, DETACHING
+                                            "while [ ! -s deep ]; do sleep 0.01; done; exit 2");
     assert_int_equal(harness_end(harness, 1)->exit_code, 2);
     pid_t deep = (pid_t)harness_number(harness, "deep");
     assert_true(deep > 0);
@@ -191,11 +182,9 @@ WITH_BOTH(detached_children_go_with_the_job)
 
 static void a_killed_shim_means_lost_and_nothing_left(bool without_cgroups)
 {
-    AUTO(harness) struct harness *harness = harness_create(without_cgroups);
-    struct engine_launch launch =
-        harness_launch(harness, 1, DETACHING "echo $$ > main; sleep 1000 & echo $! > child; wait");
-
-    harness_start(harness, &launch);
+    AUTO(harness)
+    struct harness *harness = harness_begin(without_cgroups, DETACHING
+                                            "echo $$ > main; sleep 1000 & echo $! > child; wait");
     pid_t pids[] = { (pid_t)harness_number(harness, "main"),
                      (pid_t)harness_number(harness, "child"),
                      (pid_t)harness_number(harness, "deep") };
@@ -242,11 +231,9 @@ WITH_BOTH(a_shim_that_does_not_answer_is_killed_with_its_job)
 /* The same while no engine looks, and the job's first process has gone with the shim. */
 static void a_shim_killed_while_nobody_looks_is_lost_too(bool without_cgroups)
 {
-    AUTO(harness) struct harness *harness = harness_create(without_cgroups);
-    struct engine_launch launch =
-        harness_launch(harness, 1, DETACHING "echo $$ > main; exec sleep 1000");
-
-    harness_start(harness, &launch);
+    AUTO(harness)
+    struct harness *harness =
+        harness_begin(without_cgroups, DETACHING "echo $$ > main; exec sleep 1000");
     pid_t first = (pid_t)harness_number(harness, "main");
     pid_t deep = (pid_t)harness_number(harness, "deep");
     harness_outcome(harness, 1, 0);
@@ -265,11 +252,9 @@ WITH_BOTH(a_shim_killed_while_nobody_looks_is_lost_too)
 
 static void a_running_member_is_found_again(bool without_cgroups)
 {
-    AUTO(harness) struct harness *harness = harness_create(without_cgroups);
-    struct engine_launch launch =
-        harness_launch(harness, 1, "while [ ! -s go ]; do sleep 0.01; done; exit 6");
-
-    harness_start(harness, &launch);
+    AUTO(harness)
+    struct harness *harness =
+        harness_begin(without_cgroups, "while [ ! -s go ]; do sleep 0.01; done; exit 6");
     struct engine_isolation isolation = harness_outcome(harness, 1, 0)->isolation;
     harness_close(harness);
     harness_open(harness);
@@ -289,10 +274,7 @@ WITH_BOTH(a_running_member_is_found_again)
 static void a_found_member_can_be_stopped(void **state)
 {
     (void)state;
-    AUTO(harness) struct harness *harness = harness_create(false);
-    struct engine_launch launch = harness_launch(harness, 1, "exec sleep 1000");
-
-    harness_start(harness, &launch);
+    AUTO(harness) struct harness *harness = harness_begin(false, "exec sleep 1000");
     harness_outcome(harness, 1, 0);
     harness_close(harness);
     harness_open(harness);
@@ -305,10 +287,8 @@ static void a_found_member_can_be_stopped(void **state)
 static void an_end_while_nobody_looks_is_told_once(void **state)
 {
     (void)state;
-    AUTO(harness) struct harness *harness = harness_create(false);
-    struct engine_launch launch = harness_launch(harness, 1, "echo $$ > pid; sleep 0.1; exit 9");
-
-    harness_start(harness, &launch);
+    AUTO(harness)
+    struct harness *harness = harness_begin(false, "echo $$ > pid; sleep 0.1; exit 9");
     harness_number(harness, "pid");
     pid_t shim = harness_shim(harness, 1);
     harness_close(harness);
@@ -424,26 +404,26 @@ static char *folder_of_groups(struct harness *harness)
 
 static const char to_groups[] = "cat /proc/self/cgroup > groups; echo $$ > pid; exec sleep 1000";
 
-static bool no_groups(struct harness *harness)
+/* Skips the test where no control group may be used. */
+static struct harness *begin_in_groups(void)
 {
-    if (harness->engine->abilities.isolation.processes == ISOLATION_ISOLATED)
-        return false;
-    print_message("no control group that we may use\n");
-    return true;
+    struct harness *harness = harness_create(false);
+
+    if (harness->engine->abilities.isolation.processes != ISOLATION_ISOLATED) {
+        print_message("no control group that we may use\n");
+        harness_destroy(harness); /* skip() leaves by a jump */
+        skip();
+    }
+    struct engine_launch launch = harness_launch(harness, 1, to_groups);
+    harness_start(harness, &launch);
+    harness_number(harness, "pid");
+    return harness;
 }
 
 static void the_last_shim_removes_the_folder_of_groups(void **state)
 {
     (void)state;
-    AUTO(harness) struct harness *harness = harness_create(false);
-    struct engine_launch launch = harness_launch(harness, 1, to_groups);
-
-    if (no_groups(harness)) {
-        harness_destroy(TAKE(harness)); /* skip() leaves by a jump */
-        skip();
-    }
-    harness_start(harness, &launch);
-    harness_number(harness, "pid");
+    AUTO(harness) struct harness *harness = begin_in_groups();
     pid_t shim = harness_shim(harness, 1);
     AUTO_FREE char *folder = folder_of_groups(harness);
     harness_close(harness);
@@ -467,15 +447,7 @@ static bool is_absent(void *user)
 static void a_start_removes_the_empty_groups_of_unknown_attempts(void **state)
 {
     (void)state;
-    AUTO(harness) struct harness *harness = harness_create(false);
-    struct engine_launch launch = harness_launch(harness, 1, to_groups);
-
-    if (no_groups(harness)) {
-        harness_destroy(TAKE(harness)); /* skip() leaves by a jump */
-        skip();
-    }
-    harness_start(harness, &launch);
-    harness_number(harness, "pid");
+    AUTO(harness) struct harness *harness = begin_in_groups();
     AUTO_FREE char *folder = folder_of_groups(harness);
     AUTO_FREE char *known = mem_printf("%s/1.1.0", folder);
     AUTO_FREE char *unknown = mem_printf("%s/77.1.0", folder);

@@ -26,10 +26,7 @@
 static void an_exit_status_comes_back(void **state)
 {
     (void)state;
-    AUTO(harness) struct harness *harness = harness_create(false);
-    struct engine_launch launch = harness_launch(harness, 1, "exit 7");
-
-    harness_start(harness, &launch);
+    AUTO(harness) struct harness *harness = harness_begin(false, "exit 7");
     assert_int_equal(harness_outcome(harness, 1, 0)->kind, ENGINE_STARTED);
     const struct engine_outcome *end = harness_outcome(harness, 1, 1);
     assert_int_equal(end->kind, ENGINE_ENDED);
@@ -44,10 +41,7 @@ static void an_exit_status_comes_back(void **state)
 static void a_signal_comes_back(void **state)
 {
     (void)state;
-    AUTO(harness) struct harness *harness = harness_create(false);
-    struct engine_launch launch = harness_launch(harness, 1, "kill -SEGV $$");
-
-    harness_start(harness, &launch);
+    AUTO(harness) struct harness *harness = harness_begin(false, "kill -SEGV $$");
     const struct engine_outcome *end = harness_end(harness, 1);
     assert_int_equal(end->kind, ENGINE_ENDED);
     assert_int_equal(end->exit_code, -1);

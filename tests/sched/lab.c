@@ -143,6 +143,26 @@ uint64_t lab_submit(struct lab *lab, const char *gpus, usec_t limit)
     return event.submit.id;
 }
 
+uint64_t lab_submit_to(struct lab *lab, const char *queue_name, uint16_t gpus, uint32_t members,
+                       bool is_preemptible)
+{
+    struct event event = { .kind = EVENT_SUBMIT,
+                           .submit = { .id = lab->state->next_id,
+                                       .name = "j",
+                                       .user = "ana",
+                                       .queue = queue_name,
+                                       .preemptible = is_preemptible,
+                                       .estimate = 100 * USEC_PER_HOUR } };
+
+    request_default(&event.submit.request);
+    event.submit.request.cpu_milli = 0;
+    event.submit.request.members = members;
+    event.submit.request.gpu_alternatives = 1;
+    event.submit.request.gpus[0] = (struct gpu_ask){ .count = gpus, .milli = GPU_MILLI };
+    lab_tell(lab, &event);
+    return event.submit.id;
+}
+
 void lab_started(struct lab *lab, uint64_t id)
 {
     const struct job *job = lab_job(lab, id);

@@ -49,6 +49,9 @@ void lab_queue(struct lab *lab, const char *name, const char *parent, uint32_t w
                int64_t limit_milli);
 /* "" for no GPUs. Returns its number. */
 uint64_t lab_submit(struct lab *lab, const char *gpus, usec_t limit);
+/* Whole GPUs of any model for each member, no CPUs, an estimate of 100 hours. */
+uint64_t lab_submit_to(struct lab *lab, const char *queue, uint16_t gpus, uint32_t members,
+                       bool is_preemptible);
 void lab_started(struct lab *lab, uint64_t job);
 void lab_ended(struct lab *lab, uint64_t job, int exit_code);
 

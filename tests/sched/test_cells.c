@@ -72,24 +72,6 @@ static void queue(struct lab *lab, const char *name, struct cell_quota *cells, u
                                  .cells_count = count } });
 }
 
-static uint64_t submit(struct lab *lab, const char *queue_name, uint16_t gpus, bool is_preemptible)
-{
-    struct event event = { .kind = EVENT_SUBMIT,
-                           .submit = { .id = lab->state->next_id,
-                                       .name = "j",
-                                       .user = "ana",
-                                       .queue = queue_name,
-                                       .preemptible = is_preemptible,
-                                       .estimate = 100 * USEC_PER_HOUR } };
-
-    request_default(&event.submit.request);
-    event.submit.request.cpu_milli = 0;
-    event.submit.request.gpu_alternatives = 1;
-    event.submit.request.gpus[0] = (struct gpu_ask){ .count = gpus, .milli = GPU_MILLI };
-    lab_tell(lab, &event);
-    return event.submit.id;
-}
-
 /* What was granted runs, and what is stopped ends. */
 static void settle(struct lab *lab)
 {
@@ -133,18 +115,18 @@ static void a_whole_machine_is_kept_from_what_may_not_be_stopped(void **state)
 
     queue(lab, "research", &one, 1);
     queue(lab, "vision", NULL, 0);
-    uint64_t first = submit(lab, "vision", 1, false);
+    uint64_t first = lab_submit_to(lab, "vision", 1, 1, false);
     settle(lab);
-    uint64_t second = submit(lab, "vision", 4, false);
+    uint64_t second = lab_submit_to(lab, "vision", 4, 1, false);
     settle(lab);
     assert_true(runs(lab, first));
     assert_false(runs(lab, second));
     assert_int_equal(lab_why(lab, second), WHY_SHAPE);
-    uint64_t third = submit(lab, "vision", 4, true);
+    uint64_t third = lab_submit_to(lab, "vision", 4, 1, true);
     settle(lab);
     assert_true(runs(lab, third)); /* it can be stopped at once */
     lab->now += USEC_PER_HOUR;
-    uint64_t own = submit(lab, "research", 4, false);
+    uint64_t own = lab_submit_to(lab, "research", 4, 1, false);
     settle(lab);
     assert_true(runs(lab, own));
     assert_false(runs(lab, third));
@@ -158,8 +140,8 @@ static void without_a_shape_the_same_job_breaks_it(void **state)
 
     queue(lab, "research", NULL, 0);
     queue(lab, "vision", NULL, 0);
-    submit(lab, "vision", 1, false);
-    uint64_t second = submit(lab, "vision", 4, false);
+    lab_submit_to(lab, "vision", 1, 1, false);
+    uint64_t second = lab_submit_to(lab, "vision", 4, 1, false);
     settle(lab);
     assert_true(runs(lab, second));
 }
@@ -172,12 +154,12 @@ static void what_its_queue_holds_of_a_cell_is_its_own(void **state)
 
     queue(lab, "research", &one, 1);
     queue(lab, "vision", NULL, 0);
-    submit(lab, "research", 1, false);
+    lab_submit_to(lab, "research", 1, 1, false);
     settle(lab);
     assert_int_equal(owed(lab, 0, "research"), 0); /* a part of it is in use */
-    uint64_t other = submit(lab, "vision", 4, false);
+    uint64_t other = lab_submit_to(lab, "vision", 4, 1, false);
     settle(lab);
-    uint64_t third = submit(lab, "vision", 1, false);
+    uint64_t third = lab_submit_to(lab, "vision", 1, 1, false);
     settle(lab);
     assert_true(runs(lab, other));
     assert_false(runs(lab, third)); /* the rest of the open machine is kept */
@@ -201,7 +183,7 @@ static void no_cell_counts_twice(void **state)
     assert_int_equal(slacks[1], 1); /* islands: four, two in the node, one owed */
     assert_int_equal(slacks[2],
                      0); /* pairs: eight, four in the node, two in the island, two owed */
-    uint64_t single = submit(lab, "default", 1, false);
+    uint64_t single = lab_submit_to(lab, "default", 1, 1, false);
     settle(lab);
     assert_int_equal(lab_why(lab, single), WHY_SHAPE);
 }
@@ -298,7 +280,7 @@ static int check_owners(struct lab *lab, const struct cell_quota *cells)
             continue;
         cancel_its_own(lab, names[i]);
         lab->now += USEC_PER_HOUR;
-        uint64_t id = submit(lab, names[i], (uint16_t)cells[i].gpus, false);
+        uint64_t id = lab_submit_to(lab, names[i], (uint16_t)cells[i].gpus, 1, false);
         struct job *job = lab_job(lab, id);
         struct event first = { .kind = EVENT_UPDATE,
                                .update = {
@@ -339,7 +321,7 @@ static void an_owner_always_finds_its_cell(void **state)
             static const uint16_t sizes[] = { 1, 1, 2, 3, 4, 8 };
             lab->now += 10 * USEC_PER_MIN;
             if (draw(&seed, 3) > 0)
-                submit(lab, names[draw(&seed, 3)], sizes[draw(&seed, 6)], draw(&seed, 2));
+                lab_submit_to(lab, names[draw(&seed, 3)], sizes[draw(&seed, 6)], 1, draw(&seed, 2));
             else
                 end_one(lab, &seed);
             settle(lab);

@@ -22,26 +22,6 @@ static void queue(struct lab *lab, const char *name, int64_t guarantee, usec_t m
                                  .min_runtime = min_runtime } });
 }
 
-static uint64_t submit(struct lab *lab, const char *queue_name, uint16_t gpus, uint32_t members,
-                       bool is_preemptible)
-{
-    struct event event = { .kind = EVENT_SUBMIT,
-                           .submit = { .id = lab->state->next_id,
-                                       .name = "j",
-                                       .user = "ana",
-                                       .queue = queue_name,
-                                       .preemptible = is_preemptible,
-                                       .estimate = 100 * USEC_PER_HOUR } };
-
-    request_default(&event.submit.request);
-    event.submit.request.cpu_milli = 0;
-    event.submit.request.members = members;
-    event.submit.request.gpu_alternatives = 1;
-    event.submit.request.gpus[0] = (struct gpu_ask){ .count = gpus, .milli = GPU_MILLI };
-    lab_tell(lab, &event);
-    return event.submit.id;
-}
-
 /* What was granted runs. */
 static void settle(struct lab *lab)
 {
@@ -86,11 +66,11 @@ static void a_queue_gets_its_guarantee_back_and_no_more(void **state)
     queue(lab, "a", 4, 0);
     queue(lab, "b", 4, 0);
     for (int i = 0; i < 8; i++)
-        submit(lab, "b", 1, 1, true);
+        lab_submit_to(lab, "b", 1, 1, true);
     settle(lab);
     lab->now += USEC_PER_HOUR;
     for (int i = 0; i < 6; i++)
-        submit(lab, "a", 1, 1, true);
+        lab_submit_to(lab, "a", 1, 1, true);
     settle(lab);
     settle(lab);
     assert_int_equal(count(lab, JOB_STOPPING), 4);
@@ -112,13 +92,13 @@ static void what_was_given_up_is_kept_for_whom_it_was(void **state)
     queue(lab, "c", 0, 0);
     uint64_t old[4];
     for (int i = 0; i < 4; i++)
-        old[i] = submit(lab, "b", 1, 1, true);
+        old[i] = lab_submit_to(lab, "b", 1, 1, true);
     settle(lab);
     lab->now += USEC_PER_HOUR;
-    uint64_t gang = submit(lab, "a", 4, 1, false);
+    uint64_t gang = lab_submit_to(lab, "a", 4, 1, false);
     settle(lab);
     assert_int_equal(count(lab, JOB_STOPPING), 4);
-    uint64_t small = submit(lab, "c", 1, 1, false);
+    uint64_t small = lab_submit_to(lab, "c", 1, 1, false);
     for (int i = 0; i < 4; i++) {
         lab_tell(lab, &(struct event){ .kind = EVENT_ENDED,
                                        .ended = { .job = old[i],
@@ -141,10 +121,10 @@ static void nobody_is_stopped_in_his_least_run_time(void **state)
 
     queue(lab, "a", 4, 0);
     queue(lab, "b", 0, USEC_PER_HOUR);
-    submit(lab, "b", 4, 1, true);
+    lab_submit_to(lab, "b", 4, 1, true);
     settle(lab);
     lab->now += USEC_PER_HOUR - USEC_PER_SEC;
-    submit(lab, "a", 4, 1, false);
+    lab_submit_to(lab, "a", 4, 1, false);
     settle(lab);
     assert_int_equal(count(lab, JOB_STOPPING), 0);
     usec_t wakeup = sched_next_wakeup(lab->brain);
@@ -177,7 +157,7 @@ static void a_stop_says_the_rule_and_what_is_lost(void **state)
     settle(lab);
     usec_t from = lab->now;
     lab->now += 40 * USEC_PER_MIN;
-    uint64_t a = submit(lab, "a", 4, 1, false);
+    uint64_t a = lab_submit_to(lab, "a", 4, 1, false);
     settle(lab);
     const struct job *job = lab_job(lab, 1);
     assert_int_equal(job->state, JOB_STOPPING);
@@ -200,7 +180,7 @@ static void a_job_that_just_saved_its_work_loses_nothing(void **state)
     (void)state;
     AUTO(lab) struct lab *lab = cluster(1);
 
-    uint64_t id = submit(lab, "default", 4, 1, true);
+    uint64_t id = lab_submit_to(lab, "default", 4, 1, true);
     settle(lab);
     lab->now += 50 * USEC_PER_MIN;
     struct job *job = lab_job(lab, id);
@@ -223,11 +203,12 @@ static void who_need_not_go_after_all_stays(void **state)
 
     queue(lab, "a", 3, 0);
     queue(lab, "b", 0, 0);
-    uint64_t dear = submit(lab, "b", 3, 1, true), cheap = submit(lab, "b", 1, 1, true);
+    uint64_t dear = lab_submit_to(lab, "b", 3, 1, true),
+             cheap = lab_submit_to(lab, "b", 1, 1, true);
     lab_job(lab, dear)->restart_cost = 10 * USEC_PER_MIN;
     settle(lab);
     lab->now += USEC_PER_HOUR;
-    submit(lab, "a", 3, 1, false);
+    lab_submit_to(lab, "a", 3, 1, false);
     settle(lab);
     assert_int_equal(lab_job(lab, dear)->state, JOB_STOPPING);
     assert_int_equal(lab_job(lab, cheap)->state, JOB_RUNNING);
@@ -267,13 +248,14 @@ static void nobody_is_stopped_for_a_minute(void **state)
 
     queue(lab, "a", 4, 0);
     queue(lab, "b", 0, 0);
-    uint64_t keeps = submit(lab, "b", 4, 1, true), ends = submit(lab, "b", 4, 1, true);
+    uint64_t keeps = lab_submit_to(lab, "b", 4, 1, true),
+             ends = lab_submit_to(lab, "b", 4, 1, true);
     settle(lab);
     struct job *job = lab_job(lab, ends);
     job->estimate = USEC_PER_HOUR; /* the other one has a hundred */
     lab_reload(lab);
     lab->now += USEC_PER_HOUR - 30 * USEC_PER_SEC;
-    submit(lab, "a", 4, 1, false);
+    lab_submit_to(lab, "a", 4, 1, false);
     settle(lab);
     assert_int_equal(count(lab, JOB_STOPPING), 0);
     assert_int_equal(lab_job(lab, keeps)->state, JOB_RUNNING);
@@ -368,8 +350,8 @@ static void the_largest_share_never_grows_by_a_reclaim(void **state)
             dice ^= dice >> 7;
             dice ^= dice << 17;
             AUTO_FREE char *name = mem_printf("q%d", (int)(dice >> 20 & 3));
-            submit(lab, name, (uint16_t)(1 + (dice >> 30 & 3)),
-                   (uint32_t)(1 + (dice >> 40) % 5 / 4), true);
+            lab_submit_to(lab, name, (uint16_t)(1 + (dice >> 30 & 3)),
+                          (uint32_t)(1 + (dice >> 40) % 5 / 4), true);
             lab->now += 30 * USEC_PER_MIN;
             for (int i = 0; i < 9 && sched_next_wakeup(lab->brain) <= lab->now; i++) {
                 lab_plan(lab);

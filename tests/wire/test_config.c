@@ -12,29 +12,10 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "config_text.h"
 #include "core/cluster/pool.h"
 #include "wire/config/config_keys.h"
 #include "wire/json.h"
-
-static int parse(const char *yaml, struct config **ret, struct error *err)
-{
-    AUTO(yaml_lines) struct yaml_lines *lines = NULL;
-    AUTO(json) json_t *document = NULL;
-
-    if (yaml_parse(yaml, strlen(yaml), "t.yaml", &document, &lines, err) < 0)
-        fail_msg("%s", err->text);
-    return config_parse(document, lines, "t.yaml", ret, err);
-}
-
-static struct config *parsed(const char *yaml)
-{
-    struct config *config = NULL;
-    struct error err;
-
-    if (parse(yaml, &config, &err) < 0)
-        fail_msg("%s", err.text);
-    return config;
-}
 
 static const char teams[] =
     "pools:\n"
