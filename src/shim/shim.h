@@ -21,6 +21,8 @@
 
 #include "shim/shim_order.h"
 
+enum { STAT_SIZE = 512 };
+
 struct rlimit_order {
     int resource;
     uint64_t soft, hard;
@@ -220,5 +222,7 @@ void tree_kill(const struct shim *shim); /* once; repeat until childless */
 void tree_reap(struct shim *shim);       /* reap dead processes; sets main_dead, childless */
 bool tree_was_oom(const struct shim *shim);
 void tree_remove(const struct shim *shim); /* the control groups */
+/* The fields of /proc/PID/stat after the name of the program; "": the process has ended. */
+const char *tree_stat(pid_t pid, char stat[STAT_SIZE]);
 
 #endif

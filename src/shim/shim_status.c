@@ -113,22 +113,10 @@ static void notify(struct shim *shim, const char *record)
  */
 static uint64_t start_ticks(pid_t pid)
 {
-    char path[32], stat[512];
+    char stat[STAT_SIZE];
     unsigned long long ticks = 0;
 
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    ssize_t length = read(fd, stat, sizeof(stat) - 1);
-    close(fd);
-    if (length < 0)
-        return 0;
-    stat[length] = '\0';
-    const char *fields = strrchr(stat, ')');
-    if (!fields)
-        return 0;
-    sscanf(fields + 1,
+    sscanf(tree_stat(pid, stat),
            " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
            "%*d %llu",
            &ticks);

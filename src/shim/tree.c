@@ -95,22 +95,28 @@ static void file_pids(const char *path, void (*visit)(void *user, pid_t pid), vo
     close(fd);
 }
 
-/* 0: it has ended, or has no owner. */
-static pid_t parent_of(pid_t pid)
+const char *tree_stat(pid_t pid, char stat[STAT_SIZE])
 {
-    char path[32], stat[512];
-    int parent = 0;
+    char path[32];
 
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return 0;
-    ssize_t length = read(fd, stat, sizeof(stat) - 1);
+        return "";
+    ssize_t length = read(fd, stat, STAT_SIZE - 1);
     close(fd);
     stat[length > 0 ? length : 0] = '\0';
-    const char *fields = strrchr(stat, ')');
-    if (!fields || sscanf(fields + 1, " %*c %d", &parent) != 1)
-        return 0;
+    const char *name_end = strrchr(stat, ')');
+    return name_end ? name_end + 1 : "";
+}
+
+/* 0: the process has ended, or has no parent. */
+static pid_t parent_of(pid_t pid)
+{
+    char stat[STAT_SIZE];
+    int parent = 0;
+
+    sscanf(tree_stat(pid, stat), " %*c %d", &parent);
     return parent;
 }
 
