@@ -191,11 +191,6 @@ void table_style(struct table *table, enum table_style style)
     table->cells.items[(table->row_count - 1) * table->column_count + table->at - 1].style = style;
 }
 
-size_t table_row_count(const struct table *table)
-{
-    return table->row_count;
-}
-
 static const char *style_begin(enum table_style style)
 {
     switch (style) {

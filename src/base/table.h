@@ -58,7 +58,6 @@ void table_add_duration(struct table *table, usec_t duration);
 void table_add_absent(struct table *table);                    /* "-" */
 void table_style(struct table *table, enum table_style style); /* of the cell added last */
 
-size_t table_row_count(const struct table *table);
 /* Add the listing to text, a line a row. */
 void table_format(const struct table *table, const struct table_view *view, struct text *text);
 

@@ -47,7 +47,8 @@ static int make_user_folder(const struct job_folders_query *query, const char *k
     return code;
 }
 
-void job_folders_out_path(const char *state_dir, const struct job *job, struct text *ret)
+/* Path of the folder with a job's outputs, for the job and for the jobs that read them. */
+static void out_path(const char *state_dir, const struct job *job, struct text *ret)
 {
     text_printf(ret, "%s/data/%" PRIu32 "/%" PRIu64, state_dir, job->uid, job->id);
 }
@@ -64,7 +65,7 @@ static int make_out(const struct job_folders_query *query, struct job_folders *r
 {
     AUTO_RELEASE(text) struct text path = { 0 };
 
-    job_folders_out_path(query->state_dir, query->job, &path);
+    out_path(query->state_dir, query->job, &path);
     ret->out = text_take(&path);
     int code = folder_make(ret->out, 0700, err);
     for (char **name = query->launch->outputs; code == 0 && *name; name++)
@@ -113,7 +114,7 @@ static int link_input(const struct job_folders_query *query, const struct launch
         AUTO_RELEASE(text) struct text target = { 0 };
         if (!maker)
             continue;
-        job_folders_out_path(query->state_dir, maker, &target);
+        out_path(query->state_dir, maker, &target);
         text_printf(&target, "/%s", input->name);
         if (!has_several) {
             code = link_to(target.bytes, place, err);
@@ -140,7 +141,7 @@ static int make_in(const struct job_folders_query *query, struct job_folders *re
 {
     AUTO_RELEASE(text) struct text path = { 0 };
 
-    job_folders_out_path(query->state_dir, query->job, &path);
+    out_path(query->state_dir, query->job, &path);
     text_add(&path, ".in");
     ret->in = text_take(&path);
     int code = folder_make(ret->in, 0700, err);
@@ -202,7 +203,7 @@ int job_folders_make(const struct job_folders_query *query, struct job_folders *
         code = make_in(query, ret, err);
     if (code == 0 && has_checkpoint(query->job)) {
         AUTO_RELEASE(text) struct text path = { 0 };
-        job_folders_out_path(query->state_dir, query->job, &path);
+        out_path(query->state_dir, query->job, &path);
         text_add(&path, ".checkpoint");
         ret->checkpoint = text_take(&path);
         code = folder_make(ret->checkpoint, 0700, err);

@@ -16,9 +16,6 @@ struct job_folders {
 /* Make the folders of the state directory; once, at the start. */
 int job_folders_prepare(const char *state_dir, struct error *err);
 
-/* Path of the folder with a job's outputs, for the job and for the jobs that read them. */
-void job_folders_out_path(const char *state_dir, const struct job *job, struct text *ret);
-
 /* Make all folders and files that the job needs; can be called again for the next attempt. With
  * is_root, folders belong to the job's user. launch_of returns the launch of another job (NULL: it
  * is forgotten). */

@@ -17,6 +17,16 @@ static char *text(const char *string)
     return (char *)(uintptr_t)string;
 }
 
+/* All conditions of a list. */
+static void format_all(const struct where_term *terms, uint32_t count, struct text *text)
+{
+    for (uint32_t i = 0, end; i < count; i = end) {
+        end = where_end(terms, count, i);
+        text_add(text, i > 0 ? ", " : "");
+        where_format(&terms[i], end - i, text);
+    }
+}
+
 static void conditions_read_back_as_written(void **state)
 {
     static const char *const cases[][2] = {
@@ -43,7 +53,7 @@ static void conditions_read_back_as_written(void **state)
         struct error err = { 0 };
         if (where_parse(&list, cases[i][0], &err) < 0)
             fail_msg("%s: %s", cases[i][0], err.text);
-        where_format_all(list.items, (uint32_t)list.count, &words);
+        format_all(list.items, (uint32_t)list.count, &words);
         assert_string_equal(words.bytes, cases[i][1]);
         assert_int_equal(where_parse(&again, words.bytes, &err), 0);
         assert_int_equal(again.count, list.count);
@@ -172,7 +182,7 @@ static void names_of_older_pools_are_conditions(void **state)
     (void)state;
 
     pool_take_names(&list, "n1,n2", "edge,low-power");
-    where_format_all(list.items, (uint32_t)list.count, &words);
+    format_all(list.items, (uint32_t)list.count, &words);
     assert_string_equal(words.bytes, "node in (n1,n2), edge, low-power");
     pool_take_names(&list, "", NULL);
     assert_int_equal(list.count, 4);

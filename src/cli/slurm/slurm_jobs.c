@@ -211,7 +211,8 @@ static void add_left(const json_t *job, struct text *text)
         add_short_span(left > 0 ? left : 0, text);
 }
 
-void slurm_time_add(time_t when, const char *unknown, struct text *text)
+/* 2026-01-31T08:00:00 */
+static void time_add(time_t when, const char *unknown, struct text *text)
 {
     char buffer[32];
     struct tm parts;
@@ -227,7 +228,7 @@ void slurm_time_add(time_t when, const char *unknown, struct text *text)
 
 static void add_submit(const json_t *job, struct text *text)
 {
-    slurm_time_add(field_time(job, "submitted"), "Unknown", text);
+    time_add(field_time(job, "submitted"), "Unknown", text);
 }
 
 /* Of one that waits: when it is expected to start. */
@@ -235,9 +236,8 @@ static void add_start(const json_t *job, struct text *text)
 {
     const time_t started = field_time(job, "started");
 
-    slurm_time_add(started != 0 ? started
-                                : field_time(json_object_get(job, "why"), "expected_start"),
-                   "N/A", text);
+    time_add(started != 0 ? started : field_time(json_object_get(job, "why"), "expected_start"),
+             "N/A", text);
 }
 
 /* Of one that runs: at its limit. */
@@ -246,10 +246,10 @@ static void add_end(const json_t *job, struct text *text)
     const time_t started = field_time(job, "started"), ended = field_time(job, "ended");
     const int64_t limit = limit_of(job);
 
-    slurm_time_add(ended != 0                   ? ended
-                   : started != 0 && limit >= 0 ? started + (time_t)limit
-                                                : 0,
-                   "N/A", text);
+    time_add(ended != 0                   ? ended
+             : started != 0 && limit >= 0 ? started + (time_t)limit
+                                          : 0,
+             "N/A", text);
 }
 
 static int64_t cpus_of(const json_t *job)

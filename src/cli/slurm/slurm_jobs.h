@@ -33,6 +33,4 @@ int slurm_jobs_find(struct session *session, const struct slurm_choice *choice, 
 /* The name of the calling user. */
 const char *slurm_own_name(void);
 
-void slurm_time_add(time_t when, const char *unknown, struct text *text); /* 2026-01-31T08:00:00 */
-
 #endif

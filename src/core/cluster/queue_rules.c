@@ -23,7 +23,8 @@ struct queue_rules queue_rules_of(const struct queue *queues, uint32_t number)
     return rules;
 }
 
-bool queue_lists(const struct queue *queue, enum queue_list list, uint32_t count)
+/* Whether this queue itself has a name in one of `count` lists from `list` on. */
+static bool queue_lists(const struct queue *queue, enum queue_list list, uint32_t count)
 {
     for (size_t i = 0; i < queue->names.count; i++) {
         uint8_t at = queue->names.items[i].list;

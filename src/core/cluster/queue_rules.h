@@ -58,9 +58,8 @@ struct queue_name {
 /* The rules including inherited ones. */
 struct queue_rules queue_rules_of(const struct queue *queues, uint32_t number);
 
-/* Whether this queue itself has a name in one of `count` lists from `list` on. */
-bool queue_lists(const struct queue *queue, enum queue_list list, uint32_t count);
-/* This queue, or the nearest above it, that has such a name; NULL: none. */
+/* This queue or the nearest above it with a name in one of `count` lists from `list` on; NULL:
+ * none. */
 const struct queue *queue_that_lists(const struct queue *queues, uint32_t number,
                                      enum queue_list list, uint32_t count);
 

@@ -184,15 +184,6 @@ void where_format(const struct where_term *terms, uint32_t count, struct text *t
     text_add(text, is_in ? ")" : "");
 }
 
-void where_format_all(const struct where_term *terms, uint32_t count, struct text *text)
-{
-    for (uint32_t i = 0, end; i < count; i = end) {
-        end = where_end(terms, count, i);
-        text_add(text, i > 0 ? ", " : "");
-        where_format(&terms[i], end - i, text);
-    }
-}
-
 bool where_is_valid(const struct where_term *terms, uint32_t count)
 {
     bool is_valid = true;

@@ -42,8 +42,6 @@ uint32_t where_end(const struct where_term *terms, uint32_t count, uint32_t firs
 
 /* One condition, as where_parse reads it. */
 void where_format(const struct where_term *terms, uint32_t count, struct text *text);
-/* All of them, with commas between. */
-void where_format_all(const struct where_term *terms, uint32_t count, struct text *text);
 
 /* Whether the terms of a record are valid. */
 bool where_is_valid(const struct where_term *terms, uint32_t count);

@@ -95,7 +95,8 @@ static const struct field quota_fields[] = {
     RECORD_OPTION(struct event_quota, 5, quota.lend, "lend",
                   "part of the unused guarantee that others may use; missing: all", 1, QUOTA_NONE),
 };
-const struct record_type quota_record = RECORD_TYPE("quota", struct event_quota, quota_fields);
+static const struct record_type quota_record =
+    RECORD_TYPE("quota", struct event_quota, quota_fields);
 
 static const struct field subject_fields[] = {
     RECORD_UINT(struct event_subject, 1, kind, "for 0 each user, 1 one user, 2 a Unix group"),
@@ -104,7 +105,7 @@ static const struct field subject_fields[] = {
     RECORD_TEXT(struct event_subject, 4, resource, "gpus, cpus, memory, or a model"),
     RECORD_INT(struct event_subject, 5, limit, "GPUs and CPUs in thousandths, memory in MiB"),
 };
-const struct record_type subject_record =
+static const struct record_type subject_record =
     RECORD_TYPE("subject", struct event_subject, subject_fields);
 
 static const struct field cell_fields[] = {
@@ -138,7 +139,8 @@ static const struct field during_fields[] = {
     RECORD_OPTION(struct event_during, 6, quota.lend, "lend", "-1: no bound; missing: unchanged", 2,
                   ABSENT),
 };
-const struct record_type during_record = RECORD_TYPE("during", struct event_during, during_fields);
+static const struct record_type during_record =
+    RECORD_TYPE("during", struct event_during, during_fields);
 
 static const struct field pool_during_fields[] = {
     RECORD_TEXT(struct event_pool_during, 1, window, ""),
@@ -147,7 +149,7 @@ static const struct field pool_during_fields[] = {
     RECORD_OPTION(struct event_pool_during, 3, milli_max, "milli_max", "missing: unchanged", 1,
                   ABSENT),
 };
-const struct record_type pool_during_record =
+static const struct record_type pool_during_record =
     RECORD_TYPE("pool_during", struct event_pool_during, pool_during_fields);
 
 static const struct field budget_fields[] = {
@@ -164,7 +166,8 @@ static const struct field budget_fields[] = {
                 "user whose jobs it limits; `each`: each user without a budget by name; empty: "
                 "all jobs of the queue"),
 };
-const struct record_type budget_record = RECORD_TYPE("budget", struct event_budget, budget_fields);
+static const struct record_type budget_record =
+    RECORD_TYPE("budget", struct event_budget, budget_fields);
 
 static const struct field span_fields[] = {
     RECORD_INT(struct event_span, 1, from, "first moment, in journal time"),
@@ -175,7 +178,7 @@ const struct record_type span_record = RECORD_TYPE("span", struct event_span, sp
 static const struct field held_fields[] = {
     RECORD_UINT(struct event_held, 1, device, "number of the device"),
 };
-const struct record_type held_record = RECORD_TYPE("held", struct event_held, held_fields);
+static const struct record_type held_record = RECORD_TYPE("held", struct event_held, held_fields);
 
 static const struct field node_type_fields[] = {
     RECORD_CHARS(struct node_type, 1, name, ""),

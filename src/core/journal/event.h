@@ -22,11 +22,8 @@
 #include "core/job/lease.h"
 #include "core/job/request.h"
 
-extern const struct record_type request_record, quota_record, subject_record, cell_record,
-    node_type_record, device_type_record, node_settings_record, queue_name_record,
-    where_term_record;
-extern const struct record_type during_record, pool_during_record, budget_record, span_record,
-    held_record;
+extern const struct record_type request_record, cell_record, node_type_record, device_type_record,
+    node_settings_record, queue_name_record, where_term_record, span_record;
 
 /* A queue's quota of a resource other than all GPUs. */
 struct event_quota {

@@ -216,8 +216,8 @@ static int nvml_devices(struct probe *probe, struct probe_device **ret_devices, 
     return 0;
 }
 
-int nvml_compute_mode(struct probe *probe, uint32_t device, enum probe_compute mode,
-                      struct error *err)
+static int nvml_compute_mode(struct probe *probe, uint32_t device, enum probe_compute mode,
+                             struct error *err)
 {
     const struct nvml_calls *call = &nvml_of(probe)->call;
     int code = 0;

@@ -92,7 +92,5 @@ int nvml_mig_remove(struct probe *probe, uint32_t device, uint32_t gpu_instance,
 /* The instances of a device with their slices, NVML_METERS at most; returns how many. */
 uint32_t nvml_mig_meters(const struct nvml *nvml, const struct nvml_gpu *gpu,
                          struct nvml_meter *ret);
-int nvml_compute_mode(struct probe *probe, uint32_t device, enum probe_compute mode,
-                      struct error *err);
 
 #endif

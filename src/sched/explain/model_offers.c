@@ -132,5 +132,3 @@ uint32_t sched_model_offers(const struct brain *brain, struct inquiry *inquiry,
         find_wait(brain, inquiry, like, request, &ret[i]);
     return count;
 }
-
-DEFINE_NAMES(run_evidence_name, uint8_t, "none", "runs", "published")

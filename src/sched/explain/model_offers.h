@@ -33,6 +33,4 @@ uint32_t sched_model_offers(const struct brain *brain, struct inquiry *inquiry,
                             const struct job *like, const struct request *request,
                             struct model_offer *ret, enum model_rule *ret_rule);
 
-const char *run_evidence_name(uint8_t evidence);
-
 #endif
