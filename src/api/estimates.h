@@ -16,7 +16,10 @@ bool api_start(const struct api *api, const struct job *job, struct start_estima
 /* When a job or a group will end. False: not known. */
 bool api_end(const struct api *api, uint64_t id, struct end_estimate *ret);
 
-/* True: the forecast is fresh. False: the waiter is called when it is. */
+/* The patience of an answer to a question about the future. */
+#define FORECAST_PATIENCE (500 * USEC_PER_MS)
+
+/* True: the forecast is fresh, or takes too long. False: the waiter is called when it is. */
 bool api_forecast_is_fresh(const struct api *api, bool is_of_waiting,
                            struct forecast_waiter *waiter);
 

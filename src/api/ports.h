@@ -105,6 +105,7 @@ struct api_studies {
 struct forecast_waiter {
     struct forecast_waiter *next;
     void (*done)(struct forecast_waiter *waiter);
+    usec_t patience; /* it does not wait for a forecast that takes more processor time */
 };
 
 /* The forecast of the live state (forecast/forecast.h). */

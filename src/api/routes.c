@@ -80,11 +80,13 @@ static const struct route {
 static const struct {
     call_fn *handle;
     bool is_of_waiting; /* only from the starts of jobs that wait */
+    usec_t patience;
 } foretellers[] = {
-    { handle_list, true },
-    { handle_show, true },
-    { handle_why, true },
-    { handle_when, false },
+    /* A listing of many jobs has to be there at once; the times of the last forecast will do. */
+    { handle_list, true, 50 * USEC_PER_MS },
+    { handle_show, true, FORECAST_PATIENCE },
+    { handle_why, true, FORECAST_PATIENCE },
+    { handle_when, false, FORECAST_PATIENCE },
 };
 
 static bool take_id(const char **path, struct call *call)
@@ -173,9 +175,11 @@ static void run_fresh(const struct route *route, const struct call *call)
 
     *postponed = (struct postponed){ .waiter.done = run_postponed, .route = route, .call = *call };
     for (size_t i = 0; i < COUNT_OF(foretellers); i++) {
-        if (foretellers[i].handle == route->handle)
-            is_fresh =
-                api_forecast_is_fresh(call->api, foretellers[i].is_of_waiting, &postponed->waiter);
+        if (foretellers[i].handle != route->handle)
+            continue;
+        postponed->waiter.patience = foretellers[i].patience;
+        is_fresh =
+            api_forecast_is_fresh(call->api, foretellers[i].is_of_waiting, &postponed->waiter);
     }
     if (is_fresh)
         run_postponed(&postponed->waiter);

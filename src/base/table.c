@@ -327,7 +327,8 @@ static void add_cell(const struct line *line, size_t column, const struct cell *
     }
     if (line->table->columns[column].align == TABLE_RIGHT)
         *blanks += width - used;
-    text_printf(text, "%*s", (int)*blanks, "");
+    for (; *blanks > 0; --*blanks)
+        text_add_char(text, ' ');
     if (has_style)
         text_add(text, style_begin(cell->style));
     text_add_cut(text, cell->text, width);

@@ -10,6 +10,8 @@
 
 #include "base/mem.h"
 
+enum { PRINTF_LENGTH = 40 }; /* most are shorter, and formatted once */
+
 static void reserve(struct text *text, size_t more)
 {
     text->bytes = mem_reserve(text->bytes, text->length + more + 1, &text->capacity, 1);
@@ -40,11 +42,15 @@ void text_printf(struct text *text, const char *format, ...)
     va_start(args, format);
     va_list again;
     va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, args);
+    reserve(text, PRINTF_LENGTH);
+    size_t room = text->capacity - text->length;
+    int length = vsnprintf(text->bytes + text->length, room, format, args);
     va_end(args);
     assert(length >= 0);
-    reserve(text, (size_t)length);
-    vsnprintf(text->bytes + text->length, (size_t)length + 1, format, again);
+    if ((size_t)length >= room) { /* it was cut: once more, where it fits */
+        reserve(text, (size_t)length);
+        vsnprintf(text->bytes + text->length, (size_t)length + 1, format, again);
+    }
     va_end(again);
     text->length += (size_t)length;
 }

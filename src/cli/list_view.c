@@ -7,24 +7,43 @@
 #include "cli/screen.h"
 #include "cli/session.h"
 
+void list_table_init(struct list_table *list, const struct list_column *columns, size_t count)
+{
+    *list = (struct list_table){ .columns = columns, .count = count };
+    assert(count <= TABLE_COLUMNS_MAX);
+    for (size_t i = 0; i < count; i++)
+        list->titles[i] =
+            (struct table_column){ columns[i].title, columns[i].align, columns[i].width_min };
+    list->table = table_create(list->titles, count);
+}
+
+void list_table_add(struct list_table *list, const json_t *item)
+{
+    table_start_row(list->table);
+    for (size_t i = 0; i < list->count; i++)
+        list->columns[i].add(list->table, item, list->columns[i].key);
+}
+
+void list_table_print(const struct list_table *list)
+{
+    screen_table(list->table);
+}
+
+void list_table_release(struct list_table *list)
+{
+    table_destroy(list->table);
+    list->table = NULL;
+}
+
 void list_print(const struct list_column *columns, size_t count, const json_t *items)
 {
-    struct table_column titles[TABLE_COLUMNS_MAX];
+    AUTO_RELEASE(list_table) struct list_table list;
     const json_t *item;
     size_t i;
 
-    assert(count <= TABLE_COLUMNS_MAX);
-    for (i = 0; i < count; i++)
-        titles[i] =
-            (struct table_column){ columns[i].title, columns[i].align, columns[i].width_min };
-    AUTO(table) struct table *table = table_create(titles, count);
-    json_array_foreach(items, i, item)
-    {
-        table_start_row(table);
-        for (size_t k = 0; k < count; k++)
-            columns[k].add(table, item, columns[k].key);
-    }
-    screen_table(table);
+    list_table_init(&list, columns, count);
+    json_array_foreach(items, i, item) list_table_add(&list, item);
+    list_table_print(&list);
 }
 
 void list_put_id(const json_t *id)

@@ -28,6 +28,19 @@ struct list_view {
     size_t count;
 };
 
+/* A table whose rows come one after another. It must not move. */
+struct list_table {
+    const struct list_column *columns;
+    size_t count;
+    struct table_column titles[TABLE_COLUMNS_MAX];
+    struct table *table;
+};
+
+void list_table_init(struct list_table *list, const struct list_column *columns, size_t count);
+void list_table_add(struct list_table *list, const json_t *item);
+void list_table_print(const struct list_table *list);
+void list_table_release(struct list_table *list);
+
 /* Print a table of items on standard output. */
 void list_print(const struct list_column *columns, size_t count, const json_t *items);
 /* Print a reply as the options require: as JSON, ids only, or a table. True: it was a table. */

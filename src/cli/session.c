@@ -26,6 +26,8 @@
  * daemon at the same time, both find the winner.
  */
 
+static const char reply_source[] = "answer of the daemon";
+
 enum { START_TIMEOUT_S = 60, START_OTHER_S = 5, START_LOG_LINES = 5 };
 enum { NOTIFY_FD = 3, LOG_MAX = 1 << 20, ANSWER_MAX = 4096 };
 
@@ -272,30 +274,98 @@ static int nobody_there(const struct session *session, int code, struct error *e
     return error_set(err, -ENODATA, "no daemon is running; tarn up starts one");
 }
 
-int session_send(struct session *session, const char *method, const char *path, const json_t *body,
-                 json_t **ret, struct error *err)
+static int exchange(struct session *session, const struct client_request *request, json_t **ret,
+                    struct error *err)
 {
-    AUTO_FREE char *bytes = body ? json_dumps(body, JSON_COMPACT) : NULL;
-    const struct client_request request = {
-        .method = method, .path = path, .body = bytes, .length = bytes ? strlen(bytes) : 0
-    };
     struct client_reply reply;
 
-    int code = client_call(session->client, &request, &reply, err);
+    int code = client_call(session->client, request, &reply, err);
     if (code < 0)
         return nobody_there(session, code, err);
     if (reply.status >= 400)
         code = refusal_read(reply.status, text_string(&reply.body), reply.body.length, err);
     else if (ret)
         code = json_parse(text_string(&reply.body), reply.body.length, CLIENT_REPLY_MAX,
-                          "answer of the daemon", ret, err);
+                          reply_source, ret, err);
     client_reply_release(&reply);
     return code;
+}
+
+int session_send(struct session *session, const char *method, const char *path, const json_t *body,
+                 json_t **ret, struct error *err)
+{
+    AUTO_FREE char *bytes = body ? json_dumps(body, JSON_COMPACT) : NULL;
+
+    return exchange(session,
+                    &(struct client_request){ .method = method,
+                                              .path = path,
+                                              .body = bytes,
+                                              .length = bytes ? strlen(bytes) : 0 },
+                    ret, err);
 }
 
 int session_get(struct session *session, const char *path, json_t **ret, struct error *err)
 {
     return session_send(session, "GET", path, NULL, ret, err);
+}
+
+/* ---- a list ---- */
+
+/* Of the object at bytes; 0: its end has not come. */
+static size_t item_length(const char *bytes, size_t length)
+{
+    bool in_string = false;
+    size_t depth = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        char c = bytes[i];
+
+        if (in_string && c == '\\')
+            i++;
+        else if (c == '"')
+            in_string = !in_string;
+        else if (!in_string && (c == '{' || c == '['))
+            depth++;
+        else if (!in_string && (c == '}' || c == ']') && --depth == 0)
+            return i + 1;
+    }
+    return 0;
+}
+
+/* Takes the items that are complete out of the body. What is no list as expected, or no JSON,
+ * stays, for the parser of the whole reply. */
+static void take_items(void *user, struct text *body)
+{
+    const struct session_list *list = user;
+    char head[64];
+    size_t from = (size_t)snprintf(head, sizeof(head), "{\"%s\":[", list->key);
+    size_t at = from;
+
+    if (!string_starts(text_string(body), head))
+        return;
+    while (body->bytes[at] == '{') {
+        size_t length = item_length(body->bytes + at, body->length - at);
+        char next = length > 0 ? body->bytes[at + length] : '\0';
+        json_t *item = NULL;
+
+        if ((next != ',' && next != ']') || json_parse(body->bytes + at, length, CLIENT_REPLY_MAX,
+                                                       reply_source, &item, NULL) < 0)
+            break;
+        list->on_item(list->user, item);
+        json_decref(item);
+        at += length + (next == ',');
+    }
+    memmove(body->bytes + from, body->bytes + at, body->length - at + 1);
+    body->length -= at - from;
+}
+
+int session_get_list(struct session *session, const char *path, struct session_list *list,
+                     json_t **ret, struct error *err)
+{
+    return exchange(session,
+                    &(struct client_request){
+                        .method = "GET", .path = path, .on_body = take_items, .user = list },
+                    ret, err);
 }
 
 int session_enter(struct session *session, const char *path, int *ret_fd, struct error *err)
@@ -319,6 +389,17 @@ int session_ask(const char *method, const char *path, const json_t *body, json_t
     int code = session_open(&session, &err);
     if (code == 0)
         code = session_send(&session, method, path, body, ret, &err);
+    return code < 0 ? complain(&err) : 0;
+}
+
+int session_ask_list(const char *path, struct session_list *list, json_t **ret)
+{
+    AUTO_RELEASE(session) struct session session = { 0 };
+    struct error err;
+
+    int code = session_open(&session, &err);
+    if (code == 0)
+        code = session_get_list(&session, path, list, ret, &err);
     return code < 0 ? complain(&err) : 0;
 }
 

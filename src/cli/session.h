@@ -34,12 +34,31 @@ int session_send(struct session *session, const char *method, const char *path, 
                  json_t **ret, struct error *err);
 int session_get(struct session *session, const char *path, json_t **ret, struct error *err);
 
+/* GET path, whose reply begins with a list: {"KEY":[...], ...}. on_item gets each item when it has
+ * arrived, so a long list is never kept in whole; *ret_rest is the reply with an empty list, or
+ * without it. */
+int session_list(struct session *session, const char *path, const char *key,
+                 void (*on_item)(void *user, const json_t *item), void *user, json_t **ret_rest,
+                 struct error *err);
+
+/* What takes the list of a reply, which is {"KEY":[...], ...}, item by item while it arrives: ten
+ * thousand jobs as one value would be 50 MB. */
+struct session_list {
+    const char *key;
+    void (*on_item)(void *user, const json_t *item);
+    void *user;
+};
+/* GET path. *ret is the reply with an empty list. */
+int session_get_list(struct session *session, const char *path, struct session_list *list,
+                     json_t **ret, struct error *err);
+
 /* POST path. The reply is a descriptor, which the caller owns. */
 int session_enter(struct session *session, const char *path, int *ret_fd, struct error *err);
 
 /* A whole session with one request: open it, send body (or NULL), print a failure, release it.
  * Returns the exit status, 0 or 1. */
 int session_ask(const char *method, const char *path, const json_t *body, json_t **ret);
+int session_ask_list(const char *path, struct session_list *list, json_t **ret);
 
 /* The message in the body of a refusal. */
 int refusal_read(long status, const char *body, size_t length, struct error *err);

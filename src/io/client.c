@@ -217,13 +217,16 @@ static time_t seconds_now(void)
     return now.tv_sec;
 }
 
-static int finish_call(struct client *client, struct error *err)
+static int finish_call(struct client *client, const struct client_request *request,
+                       struct error *err)
 {
     time_t until = seconds_now() + CLIENT_TIMEOUT_S;
 
     for (;;) {
         int code = transfer_go(client, &client->call, err);
 
+        if (code == 0 && request->on_body)
+            request->on_body(request->user, client->call.body);
         if (code < 0 || client->call.is_over)
             return code;
         struct pollfd news[] = { transfer_news(&client->call),
@@ -251,7 +254,7 @@ int client_call(struct client *client, const struct client_request *request,
     call->body_max = CLIENT_REPLY_MAX;
     int code = transfer_begin(client, call, request, err);
     if (code == 0)
-        code = finish_call(client, err);
+        code = finish_call(client, request, err);
     if (code < 0 || !http_should_keep_alive(&call->parser))
         disconnect(call);
     ret->status = code < 0 ? 0 : call->parser.status_code;

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "wire/json_plain.h"
 #include "wire/yaml.h"
 
 struct json_measure json_measure(const char *text, size_t length)
@@ -44,7 +45,9 @@ int json_parse(const char *text, size_t length, size_t size_max, const char *sou
                          size_max);
     if (json_measure(text, length).depth > JSON_DEPTH_MAX) /* before the parser, which recurses */
         return error_set(err, -E2BIG, "%s: more than %d levels deep", where, JSON_DEPTH_MAX);
-    json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &detail);
+    json_t *value = json_plain_parse(text, length);
+    if (!value)
+        value = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &detail);
     if (!value) {
         if (source)
             return error_set(err, -EINVAL, "%s:%d:%d: %s", source, detail.line, detail.column,

@@ -379,7 +379,7 @@ static void look_at(const struct job *job)
 /* As tarn ls would show them; from: jobs from this one on. */
 static void look(uint64_t from)
 {
-    struct waiting waiting = { .waiter.done = on_fresh };
+    struct waiting waiting = { .waiter = { .done = on_fresh, .patience = FORECAST_PATIENCE } };
     const struct state *state = hub_state(house.hub);
 
     if (state->job_counts[JOB_QUEUED] + state->job_counts[JOB_WAITING] == 0)

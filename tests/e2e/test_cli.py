@@ -242,7 +242,9 @@ def test_a_name_that_nothing_has_is_a_failure(shell):
     for words in (("--name", "gone"), ("--user", "nobody-of-that-name"), ("--queue", "none")):
         done = shell.run("ls", *words, status=1)
         assert done.stdout == "" and "no job has that name, user or queue" in done.stderr
-    assert json.loads(shell.out("ls", "--name", "gone", "--json"))["jobs"] == []
+        done = shell.run("ls", *words, "--json", status=1)
+        assert json.loads(done.stdout)["jobs"] == [] and "no job has that name, user or queue" in done.stderr
+    assert json.loads(shell.out("ls", "--state", "held", "--json"))["jobs"] == []
     assert "no jobs" in shell.run("ls", "--state", "held").stderr
 
 
@@ -266,6 +268,13 @@ def test_a_long_list_comes_whole_and_by_pages(shell):
     newest = shell.api.get("/v1/jobs?newest=1&limit=3")
     assert [job["id"] for job in newest["jobs"]] == [1498, 1499, 1500] and newest["older"] is True
     assert shell.api.get("/v1/jobs?name=nothing") == dict(whole, jobs=[])
+    # The rows of the table are taken out of the reply while it arrives.
+    table = shell.run("ls", "-n", 10000)
+    assert [line.split()[:2] for line in table.stdout.splitlines()[1:]] == [[str(i + 1), job["name"]] for i, job in enumerate(jobs)]
+    assert "1500 jobs" in table.stderr
+    assert shell.out("ls", "-q", "-n", 1200).split() == [str(i + 1) for i in range(1200)]
+    page = shell.run("ls", "-n", 1200)
+    assert len(page.stdout.splitlines()) == 1201 and "--after 1200 continues" in page.stderr
 
 
 @pytest.fixture

@@ -69,64 +69,87 @@ static int build_path(const struct options *options, struct text *path, struct e
     return code < 0 ? code : add_ago(options, UNTIL, "until", path, err);
 }
 
-/* A row may be several tasks of an array. */
-static int64_t count_jobs(const json_t *rows)
-{
-    int64_t count = (int64_t)json_array_size(rows);
-    const json_t *row;
-    size_t i;
+/* The rows that have come. */
+struct rows {
+    struct list_table list;
+    int64_t count; /* of jobs: a row may be several tasks of an array */
+    bool is_quiet, any_is_synthetic;
+};
 
-    json_array_foreach(rows, i, row)
-    {
-        if (!field_is_null(row, "tasks"))
-            count += field_number(row, "tasks") - 1;
-    }
-    return count;
+static void take_row(void *user, const json_t *row)
+{
+    struct rows *rows = user;
+
+    rows->count += field_is_null(row, "tasks") ? 1 : field_number(row, "tasks");
+    rows->any_is_synthetic = rows->any_is_synthetic || field_is_true(row, "synthetic");
+    if (rows->is_quiet)
+        list_put_id(json_object_get(row, "label"));
+    else
+        list_table_add(&rows->list, row);
 }
 
-static bool any_is_synthetic(const json_t *jobs)
+static void print_footer(const json_t *reply, const struct rows *rows, bool is_all)
 {
-    const json_t *job;
-    size_t i;
-
-    json_array_foreach(jobs, i, job)
-    {
-        if (field_is_true(job, "synthetic"))
-            return true;
-    }
-    return false;
-}
-
-static void print_footer(const json_t *reply, const struct options *options)
-{
-    const json_t *jobs = json_object_get(reply, "jobs");
     const json_t *gpus = json_object_get(reply, "gpus");
     char given[UNITS_TEXT_SIZE], total[UNITS_TEXT_SIZE];
-    int64_t count = count_jobs(jobs);
 
-    talk("%" PRId64 " job%s · %s of %s gpus allocated%s · tarn why ID explains", count,
-         count == 1 ? "" : "s", units_format_milli(given, field_milli(gpus, "given")),
+    talk("%" PRId64 " job%s · %s of %s gpus allocated%s · tarn why ID explains", rows->count,
+         rows->count == 1 ? "" : "s", units_format_milli(given, field_milli(gpus, "given")),
          units_format_milli(total, field_milli(gpus, "total")),
-         any_is_synthetic(jobs) ? " · synthetic: no real devices" : "");
+         rows->any_is_synthetic ? " · synthetic: no real devices" : "");
     if (field_is_true(reply, "older"))
         talk("older jobs exist: tarn ls -a -n N shows more");
     if (!field_is_null(reply, "next"))
         talk("more jobs exist: tarn ls%s --after %" PRId64 " continues, -n N shows more at once",
-             options->values[ALL] ? " -a" : "", field_number(reply, "next"));
+             is_all ? " -a" : "", field_number(reply, "next"));
+}
+
+/* Says that nothing was found. The exit status. */
+static int say_none(const struct options *options)
+{
+    bool is_all = options->values[ALL];
+
+    if (options->values[NAME] || options->values[USER] || options->values[QUEUE]) {
+        talk("no job has that name, user or queue%s",
+             is_all ? "" : "; tarn ls -a also searches those that have ended");
+        return 1;
+    }
+    if (!options->is_json && !options->is_quiet)
+        talk("%s", is_all ? "no jobs" : "no jobs; tarn ls -a also shows those that have ended");
+    return 0;
+}
+
+static int list_json(const char *path, const struct options *options)
+{
+    AUTO(json) json_t *reply = NULL;
+
+    if (session_ask("GET", path, NULL, &reply) != 0)
+        return 1;
+    reply_print(reply);
+    return json_array_size(json_object_get(reply, "jobs")) == 0 ? say_none(options) : 0;
+}
+
+static int list_rows(const char *path, const struct options *options)
+{
+    AUTO(json) json_t *reply = NULL;
+    struct rows rows = { .is_quiet = options->is_quiet };
+    struct session_list list = { "jobs", take_row, &rows };
+
+    list_table_init(&rows.list, jobs_columns, JOBS_COLUMNS);
+    int code = session_ask_list(path, &list, &reply);
+    if (code == 0 && rows.count == 0)
+        code = say_none(options);
+    else if (code == 0 && !rows.is_quiet) {
+        list_table_print(&rows.list);
+        print_footer(reply, &rows, options->values[ALL]);
+    }
+    list_table_release(&rows.list);
+    return code;
 }
 
 int run_ls(const struct options *options)
 {
-    const struct list_view view = {
-        .key = "jobs",
-        .id = "label",
-        .none = options->values[ALL] ? "no jobs"
-                                     : "no jobs; tarn ls -a also shows those that have ended",
-        .columns = jobs_columns,
-        .count = JOBS_COLUMNS,
-    };
     AUTO_RELEASE(text) struct text path = { 0 };
-    AUTO(json) json_t *reply = NULL;
     struct error err;
 
     if (options->word_count > 0)
@@ -134,17 +157,7 @@ int run_ls(const struct options *options)
                            options->words[0]);
     if (build_path(options, &path, &err) < 0)
         return usage_wrong("ls", "%s", err.text);
-    if (session_ask("GET", path.bytes, NULL, &reply) != 0)
-        return 1;
-    if (!options->is_json && json_array_size(json_object_get(reply, "jobs")) == 0 &&
-        (options->values[NAME] || options->values[USER] || options->values[QUEUE])) {
-        talk("no job has that name, user or queue%s",
-             options->values[ALL] ? "" : "; tarn ls -a also searches those that have ended");
-        return 1;
-    }
-    if (list_show(&view, reply, options))
-        print_footer(reply, options);
-    return 0;
+    return options->is_json ? list_json(path.bytes, options) : list_rows(path.bytes, options);
 }
 
 /* ---- nodes ---- */

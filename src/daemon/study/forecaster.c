@@ -17,10 +17,9 @@ enum {
     WAIT_MS = 500,
     MANY = 1000, /* waiting jobs: no request waits for the first forecast */
 };
-#define FRESH    USEC_PER_SEC
-#define PATIENCE (500 * USEC_PER_MS) /* of processor time */
-#define AGE_MAX  (30 * USEC_PER_SEC) /* then a forecast that does not come so far will do */
-#define LEAST    (20 * USEC_PER_MS)  /* for less than this it is not worth a copy */
+#define FRESH   USEC_PER_SEC
+#define AGE_MAX (30 * USEC_PER_SEC) /* then a forecast that does not come so far will do */
+#define LEAST   (20 * USEC_PER_MS)  /* for less than this it is not worth a copy */
 
 struct forecaster {
     uv_loop_t *loop;
@@ -217,7 +216,11 @@ bool forecaster_is_fresh(void *user, bool is_of_waiting, struct forecast_waiter 
     if (!is_wanted || is_new(forecaster) || forecaster->is_closing)
         return true;
     count_allowance(forecaster);
-    if (forecaster->is_running && !forecaster->waiters)
+    /* No request waits for a slow one: later requests use it. */
+    bool is_slow = forecaster->forecast.samples > 0
+                       ? forecaster->forecast.processor > waiter->patience
+                       : counts[JOB_QUEUED] > MANY;
+    if (forecaster->is_running && (!forecaster->waiters || is_slow))
         return true;
     if (forecaster->is_running) {
         bool is_of_now = forecaster->seen_next == journal_last(hub_journal(forecaster->hub));
@@ -229,9 +232,6 @@ bool forecaster_is_fresh(void *user, bool is_of_waiting, struct forecast_waiter 
     usec_t age = clock_now(hub_clock(forecaster->hub)) - forecaster->forecast.at;
     if (forecaster->allowance < wanted && (age < AGE_MAX || forecaster->allowance < LEAST))
         return true;
-    /* No request waits for a slow one: later requests use it. */
-    bool is_slow = forecaster->forecast.samples > 0 ? forecaster->forecast.processor > PATIENCE
-                                                    : counts[JOB_QUEUED] > MANY;
     if (!is_slow)
         wait(forecaster, &forecaster->waiters, waiter);
     start(forecaster);
