@@ -46,7 +46,8 @@ enum {
     REQUEST_NAME_SIZE = 64,
     REQUEST_LABELS_MAX = 4, /* of a job; and that it keeps apart from */
     REQUEST_LABEL_SIZE = 24,
-    GPU_MILLI = 1000, /* one whole GPU */
+    REQUEST_MIG_SLICES = 7, /* a whole GPU in MIG compute slices */
+    GPU_MILLI = 1000,       /* one whole GPU */
 };
 
 typedef char request_model[REQUEST_MODEL_SIZE];

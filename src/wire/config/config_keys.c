@@ -82,6 +82,21 @@ const char *setting_text(const struct setting *row, const void *base)
     return text ? text : "";
 }
 
+int setting_store_text(const struct setting_place *place, const char *text)
+{
+    char *at = (char *)place->base + place->row->offset;
+
+    if (!(place->row->flags & SETTING_IN_PLACE)) {
+        const char *own = config_text(place->config, text);
+        memcpy(at, &own, sizeof(own));
+        return 0;
+    }
+    if (strlen(text) >= place->row->size)
+        return place_fail(place, -EINVAL, "longer than %d letters in all", place->row->size - 1);
+    snprintf(at, place->row->size, "%s", text);
+    return 0;
+}
+
 /* ---- reading ---- */
 
 size_t keys_names(enum setting_table table, const char *section, const char *ret[KEYS_MAX])

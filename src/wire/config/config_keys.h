@@ -104,8 +104,13 @@ extern const struct setting_ops setting_ops[SETTING_KINDS];
 kind_read_fn read_oom_retry, read_bound, read_listed, read_people, read_shape, read_during,
     read_pool_during, read_budget;
 kind_read_fn read_when, read_owner, read_section, read_queues, read_prices, read_speeds;
+kind_read_fn read_devices, read_env, read_files, read_gpu_labels, read_names, read_pool_names,
+    read_silences, read_until, read_where, read_words;
+kind_write_fn write_devices, write_gpu_labels, write_lines, write_names, write_pool_names,
+    write_silences, write_until;
 kind_write_fn write_oom_retry, write_bound, write_listed, write_people, write_during, write_budget;
 kind_write_fn write_when, write_owner, write_section, write_windows, write_prices, write_speeds;
+kind_tell_fn tell_gpu_labels;
 kind_tell_fn tell_oom_retry, tell_bounds, tell_listed, tell_people, tell_during, tell_pool_during,
     tell_budget;
 
@@ -113,10 +118,13 @@ kind_tell_fn tell_oom_retry, tell_bounds, tell_listed, tell_people, tell_during,
 #define place_fail(place, code, ...)                                                               \
     reader_fail((place)->reader, code, (place)->object, (place)->key, __VA_ARGS__)
 
+bool is_label(const char *word); /* a name, or a name and a value */
+
 /* The member of a row, of any size. */
 int64_t setting_load(const struct setting *row, const void *base);
 void setting_store(const struct setting *row, void *base, int64_t value);
 const char *setting_text(const struct setting *row, const void *base);
+int setting_store_text(const struct setting_place *place, const char *text);
 
 struct config_silence {
     char fault[ALERT_NAME_SIZE], uuid[ALERT_SUBJECT_SIZE];
@@ -149,10 +157,7 @@ json_t *map_below(json_t *map, const char *key);           /* made where there i
 int map_check(const struct reader *reader, const json_t *document, const char *key,
               enum setting_kind kind);
 
-bool lower_copy(char ret[REQUEST_MODEL_SIZE], const char *name); /* false: it is too long */
-/* "gpus", "cpus", "memory" or a model, in lower case; ret of REQUEST_MODEL_SIZE. */
-int resource_read(const struct reader *reader, const json_t *object, const char *key, char *ret);
-
+extern const char *const bound_keys[]; /* by enum quota_bound; ends with NULL */
 /* config_quota.c: amounts together, after all keys of a queue. */
 int queue_check(struct config *config, const struct reader *reader, const json_t *object,
                 struct event_queue *queue);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "wire/config/config_keys.h"
+#include "wire/config/config_amounts.h"
 #include "wire/config/window_event.h"
 
 static int check_pool(const struct reader *reader, const json_t *object,
