@@ -51,7 +51,7 @@ static void help_all(void)
     screen_put(stdout, text.bytes);
 }
 
-/* What people type who come from another program. */
+/* Commands of other programs that users may type by habit. */
 static const struct {
     const char *word, *verb;
 } foreign[] = {

@@ -53,7 +53,7 @@ static bool wants_share(const struct request *request, bool is_by_mps)
     return false;
 }
 
-/* A message that nobody would send is refused. */
+/* A message that could not be sent is refused. */
 static int check_notify(const struct watch_rules *rules, const struct job_draft *draft,
                         struct error *err)
 {

@@ -52,34 +52,34 @@ struct brain {
     struct ends ends;         /* expected ends of the jobs that hold resources */
     LIST(uint64_t) attention; /* active jobs that may have to be stopped */
     job_list awaited;         /* in this plan: jobs for which others were stopped */
-    LIST(uint64_t) fits;      /* by class: 2 * plan, plus one if a machine has room */
-    uint64_t number;          /* no other brain of this process has it */
+    LIST(uint64_t) fits;      /* by class: 2 * plan, plus one if a node has room */
+    uint64_t number;          /* unique in this process */
     uint64_t plans;
     uint64_t passed;    /* edges of the agenda that were handled */
-    uint64_t world;     /* counts changes of machines, pools and limits */
+    uint64_t world;     /* counts changes of nodes, pools and limits */
     uint64_t changes;   /* counts all changes, for followers (inquiry.h) */
     uint64_t made;      /* value of `changes` when the layout was made */
     usec_t review;      /* the next plan that the passing of time alone requires */
     struct arena arena; /* of the plan */
     bool is_dirty;      /* a plan is needed: a job may start or have to stop */
-    bool is_going;      /* a machine is going away, and its preemptible jobs still run */
-    bool is_sick;       /* a device may be sick, and its jobs were not checked yet */
-    bool is_moved;      /* machines, devices or pools changed: the layout is stale */
+    bool is_going;      /* a node will be removed, and its preemptible jobs still run */
+    bool is_sick;       /* a device may be faulty, and its jobs were not checked yet */
+    bool is_moved;      /* nodes, devices or pools changed: the layout is stale */
 };
 
-/* Add a decision, and fold it in. */
+/* Append a decision and fold it into the state. */
 void brain_decide(struct brain *brain, const struct event *decision, struct decisions *decisions);
 
-/* Stop the job; what of the event is about its id and the time is filled in. */
+/* Stop the job. The job and the time of the event are filled in. */
 void brain_stop(struct brain *brain, const struct job *job, struct event_stop stop,
                 struct decisions *decisions);
 
-/* A query for the job as it is now: machines, caches, keepouts, quotas. */
+/* A placement query for the job at this time: nodes, caches, keepouts, quotas. */
 struct place_query brain_query(struct brain *brain, const struct job *job);
-/* The same on a fleet that looks ahead, of which there are no caches. */
+/* The same on a fleet that looks ahead and has no caches. */
 struct place_query brain_query_ahead(struct brain *brain, const struct job *job,
                                      struct fleet *ahead, enum place_quota quota);
-/* The same for a request that is not the job's own. */
+/* The same for another request than that of the job. */
 struct place_query brain_query_for(struct brain *brain, const struct job *job,
                                    const struct request *request);
 
@@ -87,12 +87,12 @@ struct place_query brain_query_for(struct brain *brain, const struct job *job,
  * alone.
  */
 void brain_refresh(struct brain *brain);
-/* What reservations keep now. */
+/* Recompute the keepouts of reservations. */
 void brain_shut_gates(struct brain *brain);
-/* The cells of the layout, with what is held of them. */
+/* Rebuild the cells of the layout, with the leases that hold parts of them. */
 void brain_make_cells(struct brain *brain);
 
-/* The job may have to be stopped: now, or when its limit comes. */
+/* The job may have to be stopped now or at its time limit. */
 void brain_watch(struct brain *brain, struct job *job);
 /* List the jobs for which others were stopped (`awaited`), by number. */
 void brain_list_awaited(struct brain *brain);
@@ -111,7 +111,7 @@ static inline void brain_review(struct brain *brain, usec_t at)
 struct brain;
 struct decisions;
 
-/* Stop jobs at their limit, cancelled ones, and those on a machine or device that goes. */
+/* Stop jobs at their limit, cancelled ones, and those on a node or device that goes. */
 void plan_stops(struct brain *brain, struct decisions *decisions);
 /* Start the jobs for which others were stopped. They come before all others. */
 void plan_awaited(struct brain *brain, struct decisions *decisions);

@@ -86,7 +86,7 @@ bool brain_may_have(struct brain *brain, const struct job *job, const struct lea
     return brain_rules_allow(brain, job, &ask, why);
 }
 
-/* For one that fits no machine, or is beyond its limit, nothing must be kept: its turn would never
+/* For one that fits no node, or is beyond its limit, nothing must be kept: its turn would never
  * be over. */
 bool brain_is_possible(const struct brain *brain, const struct job *job)
 {

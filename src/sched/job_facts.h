@@ -2,7 +2,7 @@
 #ifndef SCHED_JOB_FACTS_H
 #define SCHED_JOB_FACTS_H
 
-/* job_facts - what follows about one job from its own fields
+/* job_facts - facts that follow from the fields of one job
  *
  * The policies ask these questions about jobs; none of them decides anything here. Pure functions
  * of the job and the time.
@@ -32,34 +32,34 @@ static inline bool job_has_limit(const struct job *job)
 {
     return job->state == JOB_GRANTED || job->state == JOB_RUNNING;
 }
-/* Why it must be stopped now; STOP_NONE: it may go on. */
+/* Why the job must be stopped now; STOP_NONE: it may continue. */
 enum stop_cause job_stop_wanted(const struct state *state, const struct job *job);
 
 /* Run time done, and left (0: unknown); restarts included. */
 usec_t job_attained(const struct job *job, usec_t now);
 usec_t job_left(const struct job *job, usec_t now);
-/* The restart cost that this run has to make up for; 0: it is the first. */
+/* The restart cost that this run has to amortize; 0: it is the first run. */
 usec_t job_owed(const struct job *job);
-/* What of its last restart its run has not made up for yet; negative: more than that. */
+/* The part of its last restart cost that its run has not amortized yet; negative: it ran longer. */
 usec_t job_unpaid(const struct job *job, usec_t now);
 /* For jobs that are not preemptible: 2 its deadline is near, 1 it has one that it can meet, 0. */
 uint8_t job_deadline_band(const struct job *job, usec_t now);
 
-/* It was stopped, or is being stopped, to start again at once. */
+/* The job was stopped, or is being stopped, to restart at once. */
 bool job_is_back(const struct job *job);
-/* It is being moved: it stops, and starts again elsewhere. */
+/* The job is being moved: it stops and restarts in another place. */
 bool job_is_moving(const struct job *job);
-/* It stops, and others can have its place; not when it is healed and wants as much again. */
+/* The job stops and its place becomes free; not if it heals and restarts with the same size. */
 bool job_is_leaving(const struct job *job);
 /* All members run, and no stop is wanted. */
 bool job_is_settled(const struct job *job);
-/* Run time that is repeated if it stops now: since its last checkpoint, and the restart. */
+/* Run time that is lost if the job stops now: since its last checkpoint, and the restart. */
 usec_t job_lost(const struct job *job, usec_t now);
 /* The cost of a restart, as stated or assumed. */
 usec_t job_restart_cost(const struct job *job);
-/* When it is old enough for one more restart (Sia's factor); 0: it is now. */
+/* When the job has run long enough for another restart (Sia's factor); 0: now. */
 usec_t job_old_enough_at(const struct job *job, usec_t now);
-/* How long a job that starts now may count on staying where a reservation follows. */
+/* The time for which a job that starts now may stay where a reservation follows. */
 usec_t job_stay(const struct job *job);
 
 #endif

@@ -205,7 +205,7 @@ static void start_afresh(struct brain *brain)
     learn_state(brain);
 }
 
-/* Whether the event may change machines, devices, or which jobs may use them. */
+/* Whether the event may change nodes, devices, or which jobs may use them. */
 static bool moves(const struct brain *brain, const struct event *event)
 {
     switch (event->kind) {

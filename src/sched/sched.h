@@ -4,22 +4,29 @@
 
 /* sched - the brain: events in, decisions out
  *
- * A brain works on a state and decides. It reads no clock, does no I/O, and has no floats and no
- * threads. What it knows beside the state follows from the events since the last BOOT. On a BOOT
- * it starts again from the state, so a new brain on a state that is told a BOOT decides like one
- * that was there all along. Daemon, simulator and replay run this code.
+ * A brain works on a state and decides. It reads no clock, does no I/O, and uses no floats and no
+ * threads. Its data beside the state follows from the events since the last BOOT. A BOOT rebuilds
+ * them from the state, so a new brain that receives a BOOT decides like one that has seen all
+ * events. The daemon, the simulator and replay run this code.
  *
  *   sched_step(event)      folds the event; on a PLAN event the brain then decides, and
  *                          each decision (GRANT, STOP) is folded and returned
  *   sched_fold(event)      the same without deciding: for decisions that were made before
  *   sched_next_wakeup()    the latest time for the next PLAN
  *
- * Order of a plan: stop jobs that must stop; start jobs that come back, and jobs for which others
- * were stopped; shrink gangs for others (resize.h); then, in the order of job_order.h, give each
- * head that is within quota a place if there is one. If there is none, jobs of queues that borrow
- * may be stopped for it (reclaim.h); the first of these heads get a promise (promise_search.h); the
- * first job that the limit of a queue keeps waiting reserves its share (reserved_share.h). Gangs
- * grow into what is left.
+ * Order of a plan:
+ *
+ *   1. Stop jobs that must stop.
+ *   2. Start jobs that come back, and jobs for which others were stopped.
+ *   3. Shrink gangs for other jobs (resize.h).
+ *   4. Advance the plain schedule of each queue, and mark the jobs that would miss their protected
+ *      start otherwise as urgent (plain.h). The first urgent job of a queue gets a promise before
+ *      any job of its queue starts.
+ *   5. Take the first job of each bucket in the order of job_order.h, urgent jobs first within
+ *      their priority. A job within quota that fits starts. Otherwise jobs of queues that borrow
+ *      may be stopped for it (reclaim.h), the first such jobs get a promise (promise_search.h), and
+ *      the first job that waits for the limit of a queue reserves its share (reserved_share.h).
+ *   6. Grow gangs into the free resources that remain.
  *
  * Questions to a brain are in questions.h; they change no decision.
  *

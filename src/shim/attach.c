@@ -2,8 +2,8 @@
 /* Clients of the job itself: its standard input, or its terminal.
  *
  * The standard input is a pipe. Its writing end goes to the first client that comes, for good: then
- * the kernel makes the writer wait, and a client that dies is an end of file. Nobody comes: it
- * ends.
+ * the kernel makes the writer wait, and a client that dies is an end of file. If no client
+ * comes, it ends.
  *
  * A terminal stays with the shim, so that clients may come and go. One at a time has it; the next
  * one takes it over. What it shows is stored like any output.

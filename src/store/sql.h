@@ -14,8 +14,8 @@
  * quota full), -EROFS, -EBUSY, -EACCES, -EBADMSG (damaged, or no database), -EIO for the rest. */
 int sql_error(sqlite3 *db, const char *path, struct error *err);
 
-/* Open a database to read and write; it is made if there is none. Nobody else may read it, also one
- * that an earlier version made. */
+/* Open a database to read and write; it is created if it does not exist. Only the owner may
+ * read it; the mode of a database of an earlier version is corrected. */
 int sql_open(const char *path, sqlite3 **ret, struct error *err);
 
 /* One or more statements without a result. */

@@ -237,7 +237,7 @@ static void consent_covers_what_was_shown(void **state)
     ASSERT_DONE(apply(desk, "queues: {one: {}}", &number, &err));
     again.config = desk_config("{}");
     ASSERT_REFUSED(desk, apply_run(&desk->control, &again, &err), REFUSED_CONFLICT,
-                   "config: root changed it meanwhile (change 1); look at it again");
+                   "config: changed in the meantime by root (change 1); review it and apply again");
     again.seen = 1;
     again.is_dry_run = true;
     unsigned before = desk->emitted;

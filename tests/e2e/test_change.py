@@ -196,7 +196,7 @@ def test_who_agreed_to_something_else_is_refused(api):
     api.put("/v1/config", {"order": "deadline"})
     with pytest.raises(Refused) as caught:
         api.put("/v1/config?seen=%d" % seen, {"order": "shortest"})
-    assert caught.value.status == 409 and "changed it meanwhile (change 2)" in caught.value.message
+    assert caught.value.status == 409 and "(change 2); review it" in caught.value.message
     assert api.get("/v1/config")["order"] == "deadline"
 
 

@@ -400,8 +400,7 @@ static bool check_reclaimed(const struct shadow *shadow, const struct shadow_job
     return true;
 }
 
-bool check_stopped_for_somebody(struct fuzz_run *run, const struct event *event,
-                                struct error *found)
+bool check_stopped_for_a_job(struct fuzz_run *run, const struct event *event, struct error *found)
 {
     const struct shadow_job *job = shadow_job(run->shadow, event->stop.job);
     const struct shadow_job *other = shadow_job(run->shadow, event->stop.other);
@@ -411,7 +410,7 @@ bool check_stopped_for_somebody(struct fuzz_run *run, const struct event *event,
     if (shadow_is_over(run->shadow, job->queue))
         return true; /* it was lowered: a job has to go */
     if (event->stop.other == 0)
-        return NOT_HELD(found, "job %" PRIu64 ": preempted for nobody", job->id);
+        return NOT_HELD(found, "job %" PRIu64 ": preempted for no job", job->id);
     if (!other || other->state != JOB_QUEUED)
         return NOT_HELD(found, "job %" PRIu64 ": preempted for job %" PRIu64 ", which is %s",
                         job->id, event->stop.other,

@@ -158,7 +158,7 @@ static usec_t bound_of(const struct fuzz_run *run, const struct shadow_job *head
     return served + (times + SLIPS) * checks->limit_most;
 }
 
-bool check_nobody_starves(struct fuzz_run *run, const struct event *event, struct error *found)
+bool check_no_job_starves(struct fuzz_run *run, const struct event *event, struct error *found)
 {
     const struct shadow *shadow = run->shadow;
     struct fuzz_checks *checks = run->checks;

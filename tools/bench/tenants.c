@@ -3,15 +3,14 @@
  *
  *   tenants   lines of NAME VALUE, times in milliseconds
  *
- *   reclaim      a gang of 2,000 GPUs, whose queue is owed them, finds who has to stop
+ *   reclaim      a gang of 2,000 GPUs, whose queue is owed them, finds the jobs that have to stop
  *   reclaim_one  a job of 8 GPUs does
- *   moves        a job of 8 GPUs finds one GPU free on each of 1,250 machines, and who has to move
- *   moves_off    the same plan, when nobody is moved
- *   moves_none   the same, when none of those who would have to move finds another place
- *   never        a gang of 20,000 GPUs is told that it can never run, and why
- *   change       a queue's guarantee and limit are changed while 100,000 jobs wait: the event and
- *                the plan that follows
- *   estimates    a start estimate for each of 100,000 waiting jobs
+ *   moves        a job of 8 GPUs finds one GPU free on each of 1,250 machines, and the jobs that
+ * have to move moves_off    the same plan, when no job is moved moves_none   the same, when none of
+ * the jobs that would have to move finds another place never        a gang of 20,000 GPUs is told
+ * that it can never run, and why change       a queue's guarantee and limit are changed while
+ * 100,000 jobs wait: the event and the plan that follows estimates    a start estimate for each of
+ * 100,000 waiting jobs
  */
 #include <stdio.h>
 #include <stdlib.h>

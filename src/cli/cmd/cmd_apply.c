@@ -339,8 +339,8 @@ static void cell_what(struct table *table, const json_t *change, const char *key
 static const struct list_column log_columns[] = {
     { "NR", TABLE_RIGHT, 0, cell_number, "number" },
     { "WHEN", TABLE_LEFT, 0, cell_clock, "at" },
-    { "WHO", TABLE_LEFT, 0, cell_text, "user" },
-    { "WHAT", TABLE_LEFT, 20, cell_what, "text" },
+    { "USER", TABLE_LEFT, 0, cell_text, "user" },
+    { "CHANGE", TABLE_LEFT, 20, cell_what, "text" },
 };
 static const struct list_view log_view = {
     "/v1/config/changes",           "changes",   "number",

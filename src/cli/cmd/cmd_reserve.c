@@ -15,7 +15,7 @@ enum { RESERVE_FOR, RESERVE_WHEN, RESERVE_GPUS, RESERVE_MODEL, RESERVE_NODES, RE
 enum { CRON_REMOVE };
 
 const struct option_entry options_reserve[] = {
-    [RESERVE_FOR] = { "for", 0, "WHOM", "queue:NAME, user:NAME or maintenance" },
+    [RESERVE_FOR] = { "for", 0, "OWNER", "queue:NAME, user:NAME or maintenance" },
     [RESERVE_WHEN] = { "when", 'w', "TIMES",
                        "times: 'mon 14:00-16:00', '2030-01-31 08:00-12:00', or a window" },
     [RESERVE_GPUS] = { "gpus", 0, "N", "number of GPUs, of one model or any" },
@@ -32,18 +32,19 @@ const struct option_entry options_cron[] = {
 /* ---- reserve ---- */
 
 /* "queue:research", "user:ana", "maintenance". False: it is neither. */
-static bool add_whom(json_t *body, const char *whom)
+static bool add_owner(json_t *body, const char *owner)
 {
-    const char *colon = strchr(whom, ':');
-    size_t length = colon ? (size_t)(colon - whom) : 0;
+    const char *colon = strchr(owner, ':');
+    size_t length = colon ? (size_t)(colon - owner) : 0;
 
-    if (strcmp(whom, "maintenance") == 0) {
-        json_object_set_new(body, "for", json_string(whom));
+    if (strcmp(owner, "maintenance") == 0) {
+        json_object_set_new(body, "for", json_string(owner));
         return true;
     }
-    if (!colon || !colon[1] || (strncmp(whom, "queue:", 6) != 0 && strncmp(whom, "user:", 5) != 0))
+    if (!colon || !colon[1] ||
+        (strncmp(owner, "queue:", 6) != 0 && strncmp(owner, "user:", 5) != 0))
         return false;
-    AUTO_FREE char *kind = mem_string_of(whom, length);
+    AUTO_FREE char *kind = mem_string_of(owner, length);
     json_object_set_new(body, "for", json_pack("{s:s}", kind, colon + 1));
     return true;
 }
@@ -72,7 +73,7 @@ static int build(const struct options *options, json_t *body)
         return usage_wrong("reserve", "expected --for and --when");
     if (!values[RESERVE_GPUS] && !values[RESERVE_NODES])
         return usage_wrong("reserve", "expected --gpus N or --nodes NAMES");
-    if (!add_whom(body, values[RESERVE_FOR]))
+    if (!add_owner(body, values[RESERVE_FOR]))
         return usage_wrong("reserve", "--for %s: expected queue:NAME, user:NAME or maintenance",
                            values[RESERVE_FOR]);
     long gpus = values[RESERVE_GPUS] ? strtol(values[RESERVE_GPUS], &end, 10) : 0;
@@ -143,11 +144,11 @@ int run_reserve(const struct options *options)
 
 static void cell_whom(struct table *table, const json_t *item, const char *key)
 {
-    const json_t *whom = json_object_get(item, key);
-    const char *queue = field_text(whom, "queue"), *user = field_text(whom, "user");
+    const json_t *owner = json_object_get(item, key);
+    const char *queue = field_text(owner, "queue"), *user = field_text(owner, "user");
 
-    if (json_is_string(whom))
-        table_add_text(table, json_string_value(whom));
+    if (json_is_string(owner))
+        table_add_text(table, json_string_value(owner));
     else
         table_add_format(table, "%s %s", queue[0] ? "queue" : "user", queue[0] ? queue : user);
 }

@@ -347,7 +347,7 @@ static void __attribute__((noreturn)) pass(int to, bool *has_passed)
         if (poll(polls, COUNT_OF(polls), -1) < 0)
             continue;
         if (polls[1].revents != 0)
-            _exit(0); /* nobody reads it any more: what is not read yet is kept */
+            _exit(0); /* the reader has gone: input that was not read yet is kept */
         ssize_t length = read(STDIN_FILENO, bytes, sizeof(bytes));
         if (length == 0 || (length < 0 && errno != EINTR && errno != EAGAIN))
             _exit(0);

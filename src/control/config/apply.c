@@ -121,8 +121,9 @@ static int check_seen(const struct control *control, const struct apply *apply, 
         return 0;
     const struct config_change *change = config_log_find(log, last);
     return error_set(err, REFUSED_CONFLICT,
-                     "config: %s changed it meanwhile (change %" PRIu64 "); look at it again",
-                     change ? change->user : "somebody", last);
+                     "config: changed in the meantime by %s (change %" PRIu64
+                     "); review it and apply again",
+                     change ? change->user : "another user", last);
 }
 
 /* Where all hardware is known, a new doubt is a mistake. */

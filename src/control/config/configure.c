@@ -224,7 +224,7 @@ static int check_resources(const struct state *state, const struct config *confi
     return code;
 }
 
-/* Who has no cells has none; those of all queues together must be there. */
+/* The cells of all queues together must exist. */
 static int check_cells(const struct state *state, const struct config *config, struct error *err)
 {
     struct cells_wanted *wanted = mem_zero(config->queue_count + 1, sizeof(*wanted));

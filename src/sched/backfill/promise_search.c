@@ -82,7 +82,7 @@ struct schedule {
     usec_t opens;       /* when a reservation that bars it ends next; USEC_NEVER */
     int openings;       /* how many of these were looked at */
     usec_t earliest;    /* no start before is wanted */
-    bool is_everywhere; /* not only machines that the walk changed may have room */
+    bool is_everywhere; /* not only nodes that the walk changed may have room */
 };
 
 static void touch(struct schedule *walk, const struct lease *lease)
@@ -202,7 +202,7 @@ static uint32_t alternatives_of(const struct schedule *walk)
     return count > 0 ? count : 1;
 }
 
-/* For a gang: how many members fit on a machine, of any alternative the most. */
+/* For a gang: how many members fit on a node, of any alternative the most. */
 static void count_members(struct schedule *walk, uint32_t node)
 {
     struct reserve *reserve = walk->reserve;
@@ -218,7 +218,7 @@ static void count_members(struct schedule *walk, uint32_t node)
     reserve->counts.items[node] = most;
 }
 
-/* Machines that have room for none now need no look. */
+/* Nodes that have room for none now need no look. */
 static void start_counting(struct schedule *walk)
 {
     struct reserve *reserve = walk->reserve;
@@ -235,7 +235,7 @@ static void start_counting(struct schedule *walk)
     }
 }
 
-/* Whether a machine that the walk changed may have room: less than a look for the best place. */
+/* Whether a node that the walk changed may have room: less than a look for the best place. */
 static bool any_fits(const struct schedule *walk)
 {
     const struct reserve *reserve = walk->reserve;

@@ -6,15 +6,15 @@
  *
  * EASY backfill (policies 2.2), exact to the device: the first job that finds no room is promised
  * a lease at the earliest time at which the running jobs, ending as expected, have made room. Up
- * to `backfill_depth` jobs hold a promise. A walk through the expected ends adds what each job
- * returns to a fleet that looks ahead; only machines that changed are tried.
+ * to `backfill_depth` jobs hold a promise. A walk through the expected ends adds the resources of
+ * each job to a fleet that looks ahead; only nodes that changed are tried.
  */
 
 #include "sched/capacity/lease_part.h"
 #include "sched/ends.h"
 #include "sched/placement/place.h"
 
-struct booking { /* what a promise in force takes, or gives back */
+struct booking { /* resources that a promise in force takes or returns */
     usec_t at;
     const struct lease *lease;
     int sign;
@@ -24,14 +24,14 @@ struct reserve {
     struct promises promises;
     struct fleet ahead;
     LIST(struct booking) bookings; /* by time; at the same time, gives before takes */
-    LIST(uint32_t) touched;        /* machines that the walk changed */
+    LIST(uint32_t) touched;        /* nodes that the walk changed */
     /* Where gangs with roles were last promised a start. Roles are placed one after the other, each
-     * on the machines that are cheapest then. With more free room than at the time of the promise,
+     * on the nodes that are cheapest then. With more free room than at the time of the promise,
      * the result may differ and leave no place for the last role: these are tried then (place.h).
      */
     kept_places role_places;
-    LIST(uint32_t) counts; /* by machine: members of a gang that fit */
-    LIST(uint32_t) roomy;  /* machines where some fit */
+    LIST(uint32_t) counts; /* by node: members of a gang that fit */
+    LIST(uint32_t) roomy;  /* nodes where some fit */
     uint64_t walked;       /* leases that walks passed since all promises were made anew */
     uint64_t ended;        /* jobs that ended since then */
 };
@@ -46,7 +46,7 @@ void reserve_account(struct reserve *reserve, const struct lease *lease, usec_t 
 void reserve_release(struct reserve *reserve);
 
 /* Promise this job its earliest start, not before `earliest`. query: as for placing it now, without
- * `end`. False: it would not fit after all jobs have ended (drained, down, sick machines). */
+ * `end`. False: it would not fit after all jobs have ended (drained, down, faulty nodes). */
 bool reserve_make(struct reserve *reserve, const struct place_query *query, const struct ends *ends,
                   usec_t duration, usec_t earliest, struct arena *arena, usec_t *ret_at);
 

@@ -4,10 +4,10 @@
 
 /* reserved_share - quota that a queue at its limit keeps for the job that waits for it
  *
- * The same idea as promise_search.h, for quota instead of devices. The first job that the limit of
- * its queue (or of a queue above) keeps waiting has its turn when enough of the jobs below that
- * limit will have ended. Until then, another job below the limit may start only if it ends before
- * that time or leaves enough. Else small jobs could take whatever becomes free for ever.
+ * Like promise_search.h, for quota instead of devices. The first job that waits for the limit of
+ * its queue (or of a queue above) has its turn when enough jobs below that limit will have ended.
+ * Until then, another job below the limit may start only if it ends before that time or leaves
+ * enough. Otherwise small jobs could take all resources that become free, for ever.
  */
 
 #include "base/mem.h"

@@ -2,11 +2,11 @@
 #ifndef SCHED_CAPACITY_FLEET_H
 #define SCHED_CAPACITY_FLEET_H
 
-/* fleet - the free resources of each machine, in the layout's order, and a log of changes
+/* fleet - the free resources of each node, in the layout's order, and a log of changes
  *
- * The brain's fleet says what is free now. A user that caches something derived from it (the costs
- * of a shape, a second fleet that looks ahead) remembers a position in the log, and later updates
- * only the machines that changed since. A user that is too far behind updates all of them.
+ * The brain's fleet has the free resources now. Code that caches derived data (the costs of a
+ * shape, a second fleet that looks ahead) stores a position in the log and later updates only the
+ * nodes that changed since. If the log does not reach back that far, it updates all nodes.
  */
 
 #include "sched/capacity/layout.h"
@@ -26,7 +26,7 @@ struct fleet_slot {
     int64_t memory_mib;
 };
 
-/* Members on a machine whose jobs have these labels, and keep apart from these. */
+/* Members on a node of jobs with these labels and these anti-affinity labels. */
 struct fleet_company {
     uint32_t node, count;
     uint64_t labels, apart;
@@ -34,17 +34,17 @@ struct fleet_company {
 
 struct fleet {
     const struct layout *layout;
-    bool is_now; /* what is computed for this fleet may be cached */
+    bool is_now; /* data computed for this fleet may be cached */
     LIST(struct fleet_node) nodes;
     LIST(struct fleet_slot) slots;
     LIST(int64_t) pools;                /* milli-GPUs that each pool's jobs hold */
     LIST(struct fleet_company) company; /* of jobs with labels or anti-affinity alone */
-    uint32_t *log;                      /* the last FLEET_LOG_SIZE machines that changed */
+    uint32_t *log;                      /* the last FLEET_LOG_SIZE nodes that changed */
     uint64_t changes;                   /* changes so far: the position of the next one */
     uint64_t followed;                  /* a second fleet: its position in the log of the first */
 };
 
-/* Set to what is free in the state now, or (is_empty) on an idle cluster. */
+/* Set to the free resources of the state, or (is_empty) of an idle cluster. */
 void fleet_make(struct fleet *fleet, const struct layout *layout, const struct state *state,
                 bool is_empty);
 void fleet_release(struct fleet *fleet);
@@ -53,26 +53,26 @@ void fleet_release(struct fleet *fleet);
 void fleet_take(struct fleet *fleet, const struct lease *lease, int sign);
 void fleet_take_member(struct fleet *fleet, const struct lease *lease, uint32_t rank, int sign);
 
-/* Jobs with these labels that keep apart from those can be on the machine. */
+/* A job with these labels and these anti-affinity labels may be on the node. */
 bool fleet_is_apart(const struct fleet *fleet, uint32_t node, uint64_t labels, uint64_t apart);
 
-/* All of a lease is free, and no job keeps apart from it there. */
+/* All of a lease is free, and no anti-affinity forbids it. */
 bool fleet_has(const struct fleet *fleet, const struct lease *lease);
 
-/* Make `ahead` equal to `now` again; copies only machines that changed in either. */
+/* Make `ahead` equal to `now` again; copies only nodes that changed in either. */
 void fleet_follow(struct fleet *ahead, const struct fleet *now);
 
 /* Make `own` equal to `now` and note the changes in its own log, so that what is computed for it
  * may be cached. is_other: `now` was rebuilt since. own->layout equals the layout of `now`. */
 void fleet_mirror(struct fleet *own, const struct fleet *now, bool is_other);
 
-/* The log still has all changes since `since`. False: every machine has to be looked at. */
+/* The log still has all changes since `since`. False: every node may have changed. */
 static inline bool fleet_can_catch_up(const struct fleet *fleet, uint64_t since)
 {
     return fleet->changes - since <= FLEET_LOG_SIZE;
 }
 
-/* What is free on one machine as one job sees it; valid until the fleet changes. */
+/* The free resources of one node as one job sees them; valid until the fleet changes. */
 struct spot {
     uint32_t node;
     const struct layout_node *at;

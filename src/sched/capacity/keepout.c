@@ -106,7 +106,7 @@ bool keepouts_allow(const struct keepouts *keepouts, const struct state *state,
     return true;
 }
 
-/* ---- whole machines ---- */
+/* ---- whole nodes ---- */
 
 static bool is_named(const struct reservation *reservation, const char *node)
 {
@@ -135,7 +135,7 @@ static void shut_machines(struct keepouts *keepouts, const struct state *state, 
 
 /* A device, and its state when the window opens. */
 struct candidate {
-    uint32_t device, node, slot; /* slot: of the machine */
+    uint32_t device, node, slot; /* slot: of the node */
     uint8_t keep;
 };
 
@@ -271,7 +271,7 @@ bool keepouts_make(struct keepouts *keepouts, const struct state *state,
         return false;
     list_copy(&keepouts->before, &keepouts->items);
     keepouts->items.count = 0;
-    for (int pass = 0; pass < 2; pass++) { /* machines first: they leave no choice */
+    for (int pass = 0; pass < 2; pass++) { /* nodes first: they leave no choice */
         for (uint32_t i = 0; i < agenda->reservations.count; i++) {
             const struct reservation *reservation = &agenda->reservations.items[i];
             const struct window *window = agenda->windows.items[reservation->window];

@@ -2,9 +2,9 @@
 #ifndef SCHED_CAPACITY_KEEPOUT_H
 #define SCHED_CAPACITY_KEEPOUT_H
 
-/* keepout - the machines and devices that reservations keep
+/* keepout - the nodes and devices that reservations keep
  *
- * A reservation of machines closes them to all jobs but its owner's while its window is open. A
+ * A reservation of nodes closes them to all jobs but its owner's while its window is open. A
  * reservation of GPUs closes as many devices as it counts. They are chosen for each plan: devices
  * that the owner holds, then free ones, then those that will be free when the window opens, then
  * those with jobs that can be stopped, then the rest. A job is barred from what is closed at any
@@ -13,8 +13,8 @@
  *   [start, start + limit)                                           if it is never stopped
  *   [start, start + min(limit, grace + restart + checkpoint + 1 min))     if it may be stopped
  *
- * A job that may be stopped has to be gone when the window opens (evict.h), and should have done
- * useful work until then. A running job that is never stopped runs on.
+ * A job that may be stopped must have ended when the window opens (evict.h), and must have time for
+ * useful work until then. A running job that is never stopped continues.
  */
 
 #include "base/arena.h"
@@ -26,7 +26,7 @@ struct keepout {
     uint32_t node;
     uint32_t reservation; /* its index in the agenda */
     int64_t queue;        /* its owner's number; -1: none */
-    uint64_t slots;       /* bit i: slot i of the machine; 0: the whole machine */
+    uint64_t slots;       /* bit i: slot i of the node; 0: the whole node */
 };
 
 struct keepouts {
@@ -35,7 +35,7 @@ struct keepouts {
     uint64_t passed;             /* edges of the agenda when they were made */
 };
 
-/* The queue and user that ask, and from when until when. */
+/* The queue and user of a job, and the time in which it would hold resources. */
 struct keepout_ask {
     uint32_t queue, user;
     usec_t from, until;
@@ -46,21 +46,21 @@ bool keepouts_make(struct keepouts *keepouts, const struct state *state,
                    const struct layout *layout, const struct ends *ends, struct arena *arena);
 void keepouts_release(struct keepouts *keepouts);
 
-/* It is closed to the asker at some time in that span. */
+/* The keepout bars the job at some time in that span. */
 bool keepout_bars(const struct keepout *keepout, const struct state *state,
                   const struct keepout_ask *ask);
 
-/* When it is first closed to the asker; USEC_NEVER: it is not. */
+/* When the keepout bars the job for the first time; USEC_NEVER: never. */
 usec_t keepout_shuts_at(const struct keepout *keepout, const struct state *state,
                         const struct keepout_ask *ask);
-/* When the first span ends that bars the asker. */
+/* When the first span that bars the job ends. */
 usec_t keepout_opens_at(const struct keepout *keepout, const struct state *state,
                         const struct keepout_ask *ask);
 
-/* A lease holds a part of what it keeps. */
+/* A lease holds a part of what the keepout keeps. */
 bool keepout_has(const struct keepout *keepout, const struct layout *layout,
                  const struct lease *lease);
-/* Nothing of the lease is closed to the asker. False: why is RESERVATION. */
+/* No keepout bars the job from the lease. False: why is RESERVATION. */
 bool keepouts_allow(const struct keepouts *keepouts, const struct state *state,
                     const struct layout *layout, const struct keepout_ask *ask,
                     const struct lease *lease, struct why *why);

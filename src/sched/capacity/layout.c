@@ -169,7 +169,7 @@ static void number_prices(struct layout *layout, const struct state *state)
     free(nodes);
 }
 
-/* The devices of each machine side by side: a counting sort, then each machine by index. */
+/* The devices of each node side by side: a counting sort, then each node by index. */
 static void pack_slots(struct layout *layout, const struct state *state)
 {
     uint32_t first = 0;

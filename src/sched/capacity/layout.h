@@ -2,12 +2,12 @@
 #ifndef SCHED_CAPACITY_LAYOUT_H
 #define SCHED_CAPACITY_LAYOUT_H
 
-/* layout - the machines, and their devices in one array
+/* layout - the nodes, and their devices in one array
  *
- * A slot is the place of a device in that array; the slots of a machine follow each other by
+ * A slot is the place of a device in that array; the slots of a node follow each other by
  * device index. Slots that no request can distinguish are of one kind (model, memory, owner,
  * matching pools, usable or not), so rules are evaluated once per kind and not once per device.
- * The layout follows from the state and is rebuilt when machines, devices or pools change.
+ * The layout follows from the state and is rebuilt when nodes, devices or pools change.
  */
 
 #include "core/cluster/mig.h"
@@ -47,7 +47,7 @@ struct layout {
     LIST(struct layout_kind) kinds;
     LIST(uint32_t) slot_of_device;
     uint32_t model_count;
-    uint32_t slots_most; /* of any machine */
+    uint32_t slots_most; /* of any node */
     uint32_t rack_count, block_count;
     bool has_static_pools, has_mins;       /* pools that own devices; pools with a minimum */
     bool has_bounds;                       /* pools with a min or a max */

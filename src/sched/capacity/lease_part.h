@@ -31,7 +31,7 @@ struct kept_place {
 typedef LIST(struct kept_place) kept_places;
 
 const struct lease *kept_place_of(const kept_places *places, uint64_t job); /* NULL: none */
-/* Instead of the one before. */
+/* Replaces the place that was kept for the job before. */
 void kept_place_set(kept_places *places, uint64_t job, const struct lease *lease);
 void kept_place_drop(kept_places *places, size_t at);
 void kept_places_release(kept_places *places);

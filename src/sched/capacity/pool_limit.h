@@ -4,15 +4,14 @@
 
 /* pool_limit - minima and maxima of dynamic pools (core/cluster/pool.h)
  *
- * The jobs of a pool hold no more than its maximum. A pool that holds less than its minimum is
- * promised the rest: of the devices that it may use, as much stays free as it and the pools within
- * it are promised.
+ * The jobs of a pool hold at most its maximum. If they hold less than its minimum, the difference
+ * stays free: of the devices that a pool may use, as much as it and the pools within it lack.
  */
 
 #include "core/job/why.h"
 #include "sched/capacity/fleet.h"
 
-/* Mark the kinds of which a pool other than `own` is promised a part. False: none. */
+/* Mark the kinds of which a part is kept free for a pool other than `own`. False: none. */
 bool pool_limit_mark_kept(const struct state *state, const struct fleet *fleet, uint32_t own,
                           uint8_t *kept);
 

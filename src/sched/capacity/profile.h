@@ -2,11 +2,11 @@
 #ifndef SCHED_CAPACITY_PROFILE_H
 #define SCHED_CAPACITY_PROFILE_H
 
-/* profile - how much of each resource will be free from when on, in amounts
+/* profile - the amounts of each resource that will be free, over time
  *
  * A step function over time with lanes. A job takes GPUs from any of the lanes that serve it, and
- * each other resource from its own lane. It knows no machines: its answers are estimates, and
- * cheap (estimate.h).
+ * each other resource from its own lane. It does not model nodes: its answers are cheap
+ * estimates (estimate.h).
  *
  * Limits: PROFILE_STEPS_MAX steps; later changes are not recorded
  */

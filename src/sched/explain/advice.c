@@ -326,7 +326,7 @@ static void try_nodes(struct advising *advising)
 
     if (request->nodes_min < 2 || each * request->nodes_min != request->members)
         return;
-    /* By halves: a placement of a gang over many machines is dear. */
+    /* By halves: a placement of a gang over many nodes is dear. */
     for (uint32_t nodes = request->nodes_min / 2; nodes > 0; nodes /= 2) {
         struct advice advice = as_it_is(advising, ADVICE_NODES);
         advice.request.nodes_min = advice.request.nodes_max = nodes;

@@ -15,7 +15,7 @@ enum advice_kind {
     ADVICE_GPUS,   /* fewer GPUs: request */
     ADVICE_LIMIT,  /* a shorter time limit, which ends before the promises of other jobs */
     ADVICE_MODEL,  /* another model: request */
-    ADVICE_NODES,  /* fewer machines: request */
+    ADVICE_NODES,  /* fewer nodes: request */
     ADVICE_CPUS,   /* fewer CPUs */
     ADVICE_MEMORY, /* less memory */
     ADVICE_POOL,   /* another pool, or any: request */

@@ -30,7 +30,7 @@ static bool has_spot(const struct state *state)
     return false;
 }
 
-/* Whether it would start at once if it took spot machines and others alike. */
+/* Whether it would start at once if it took spot nodes and others alike. */
 static bool is_kept_by_spot(struct brain *own, const struct place_query *query)
 {
     struct place_query other = *query;
@@ -62,7 +62,7 @@ static bool is_kept_by_where(struct brain *own, const struct place_query *query)
     return place_job(&other, &own->arena, &lease, NULL);
 }
 
-/* The first running job that keeps it from the machine where it would start at once; 0: it is
+/* The first running job that keeps it from the node where it would start at once; 0: it is
  * something else that keeps it. */
 static uint64_t kept_apart_by(struct brain *own, const struct place_query *query)
 {

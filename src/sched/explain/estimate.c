@@ -122,7 +122,7 @@ static usec_t hours_of(const struct state *state, const struct job *job)
     return window_next_edge(window, why->at); /* it begins then, and has to end first */
 }
 
-/* Whoever waits for room has to wait until somebody gives something back. */
+/* A job that waits for room starts at the earliest when another job releases resources. */
 static usec_t earliest_of(const struct schedule *walk, const struct job *job)
 {
     const struct state *state = walk->brain->state;

@@ -6,7 +6,7 @@
  *
  * A list schedule in amounts (profile.h): running jobs end when jobs like them usually end; then
  * the waiting jobs, in the order in which the brain offers them, each take the earliest time at
- * which there is enough. The schedule knows neither machines nor future submissions. How accurate
+ * which there is enough. The schedule knows neither nodes nor future submissions. How accurate
  * it is, is learned from the jobs that started (core/predict/calibration.h) and gives the range.
  * Where promises go by time limits, a job with a promise starts no later than promised.
  *

@@ -108,7 +108,7 @@ static void share_weights(struct inquiry *inquiry, const struct brain *brain, bo
     }
 }
 
-/* Machines, devices or pools are others, and there was no plan since. */
+/* Nodes, devices or pools are others, and there was no plan since. */
 static void go_ahead(struct inquiry *inquiry, const struct brain *brain)
 {
     struct brain *own = &inquiry->own;

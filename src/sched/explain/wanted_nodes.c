@@ -12,14 +12,14 @@
 #include "sched/explain/inquiry.h"
 #include "sched/ordering/quota_check.h"
 
-/* A type as it could be had: on demand, or as a spot machine. */
+/* A type as it could be had: on demand, or as a spot node. */
 struct offer {
     uint32_t type;
     bool is_spot;
     int64_t price_micro;
 };
 
-/* A machine that is not there. */
+/* A node that is not there. */
 struct dream {
     uint32_t wish;
     int64_t cpu_milli, memory_mib;
@@ -121,7 +121,7 @@ static bool may_have(struct scaling *scaling, const struct job *job)
     for (size_t i = 0; i < RESOURCES_MAX; i++)
         ask.amounts.of[i] = own.of[i] + poured->of[i];
     if (!quota_allows(state, &ask, &why) && why.kind != WHY_LENT)
-        return false; /* what is not lent is of the machines that are there */
+        return false; /* what is not lent is of the nodes that are there */
     *poured = ask.amounts;
     return true;
 }
@@ -149,7 +149,7 @@ static bool finds_room(struct scaling *scaling, struct fleet *ahead, const struc
     return true;
 }
 
-/* ---- machines that are not there ---- */
+/* ---- nodes that are not there ---- */
 
 /* The memory of such a device, as those that are there have it; 0: there is none. */
 static int64_t device_memory(const struct state *state, const char *model)
@@ -250,7 +250,7 @@ static bool dream_member(struct scaling *scaling, const struct node_type *type, 
     return false;
 }
 
-/* Nothing is known of the labels of a machine that is not there. */
+/* Nothing is known of the labels of a node that is not there. */
 static bool holds_there(const struct state *state, const struct node_type *type, bool is_spot,
                         const struct request *request)
 {
@@ -278,7 +278,7 @@ static bool dream_job(struct scaling *scaling, const struct offer *offer, uint32
         return false;
     if (request->pool[0] && (state_find_pool(state, request->pool) < 0 ||
                              state->pools.items[state_find_pool(state, request->pool)].is_static))
-        return false; /* a static pool's machines are named */
+        return false; /* a static pool's nodes are named */
     if (!holds_there(state, type, offer->is_spot, request))
         return false;
     struct dream *before = mem_zero(count + 1, sizeof(*before));
@@ -358,7 +358,7 @@ static void pour(struct scaling *scaling, const struct offer *offer)
     list_add(&scaling->plan->wishes, wish);
 }
 
-/* ---- machines that may go ---- */
+/* ---- nodes that may go ---- */
 
 static const struct node_type *type_of(const struct state *state, const struct node *node,
                                        uint32_t *ret_number)
@@ -386,7 +386,7 @@ static bool is_empty(const struct state *state, uint32_t number)
     return true;
 }
 
-/* Also one that asks for neither CPU nor memory holds its machine. */
+/* Also one that asks for neither CPU nor memory holds its node. */
 static bool is_held(const struct brain *brain, uint32_t number)
 {
     for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {

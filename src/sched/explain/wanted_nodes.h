@@ -2,16 +2,16 @@
 #ifndef SCHED_EXPLAIN_WANTED_NODES_H
 #define SCHED_EXPLAIN_WANTED_NODES_H
 
-/* wanted_nodes - advice on capacity: machines that would help waiting jobs, and unneeded ones
+/* wanted_nodes - advice on capacity: nodes that would help waiting jobs, and unneeded ones
  *
  * Waiting jobs, sorted by GPUs, CPUs and memory (most first), age and id, are assigned to what
- * will be free when a machine of a type would be there (free now, or held by jobs that are
- * expected to end by then). Jobs without room are assigned to the cheapest machines that could be
+ * will be free when a node of a type would be there (free now, or held by jobs that are
+ * expected to end by then). Jobs without room are assigned to the cheapest nodes that could be
  * added, first fit. A job counts if it has waited for at least the boot time of the type and its
  * queue and user may hold more. Types are considered from the cheapest hour on; a job counts once.
  *
- * A machine may go if it was empty for the idle time of its type, no waiting job was assigned to
- * it, and no machine of its type is wanted.
+ * A node may go if it was empty for the idle time of its type, no waiting job was assigned to
+ * it, and no node of its type is wanted.
  *
  * It is advice: nothing is decided here. Shape after Karpenter; policies 2.12.
  *

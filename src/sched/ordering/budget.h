@@ -2,7 +2,7 @@
 #ifndef SCHED_ORDERING_BUDGET_H
 #define SCHED_ORDERING_BUDGET_H
 
-/* budget - what queues and users may still spend in their periods, in money and in GPU-time
+/* budget - the remaining budgets of queues and users in their periods, in money and in GPU-time
  *
  * A job starts only if in every budget of its payers (core/cluster/payer.h): of its queue, of its
  * user in it, and the same of the queues above
@@ -19,7 +19,7 @@
 
 struct brain;
 
-/* What the running jobs of a payer will still cost in this period. */
+/* The cost in this period that running jobs of a payer have not incurred yet. */
 struct commitment {
     uint32_t payer;
     uint8_t account;

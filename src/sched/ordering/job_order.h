@@ -18,7 +18,7 @@
  *
  * Inside a queue: the higher priority, then the rank, then the lower job number. Usage
  * halves every half-life (core/cluster/queue.h), so a queue that was served less comes first, and
- * starting many jobs at once counts at once. Tree and weights follow Slurm's Fair Tree
+ * starting many jobs at once counts immediately. Tree and weights follow Slurm's Fair Tree
  * (policies 2.1), in integers.
  *
  * A bucket is `stuck` if its jobs find no room anywhere. Stuck buckets are offered only for
@@ -41,8 +41,8 @@
  *
  * Prediction and limit are both informative: their mean in the log domain beats either alone. Age
  * makes it an expansion factor, (wait + run time) / run time, in which ages far below 12 h count
- * alike. What is wide finds room rarely, so it comes first when there is some. plain.h bounds how
- * long others may pass a job.
+ * alike. Wide jobs rarely find room, so they come first when there is room. plain.h bounds how long
+ * other jobs may pass a job.
  */
 
 struct rank_entry {
@@ -60,10 +60,10 @@ struct ranker {
     uint32_t stride; /* those where it divides id plus turn; 0: all */
 };
 
-/* Guess its run time, if it is its turn or has no guess. */
+/* Predict its run time if it is due in this plan or has no prediction. */
 void rank_guess(const struct ranker *ranker, struct pending_bucket *bucket);
 struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_bucket *bucket);
-/* The same with the guess that it has. */
+/* The same with the present prediction. */
 struct rank_entry rank_as_guessed(const struct ranker *ranker, struct pending_bucket *bucket);
 bool rank_is_before(const struct rank_entry *a, const struct rank_entry *b);
 
@@ -94,7 +94,7 @@ struct order {
     bool was_stuck;
 };
 
-/* Some machine has room for the head of this bucket, promises aside. */
+/* Some node has room for the head of this bucket if promises are ignored. */
 typedef bool order_fits(void *user, const struct pending_bucket *bucket);
 
 void order_start(struct order *order, const struct state *state, const struct ranker *ranker,
@@ -107,8 +107,8 @@ void order_block(struct order *order);
 void order_served(struct order *order, bool is_gone);
 void order_release(struct order *order);
 
-/* What a queue is measured by: the resource that its next job needs most of, and amounts that are
- * added to what it holds. */
+/* The measure of a queue: the resource that its next job needs most of, and amounts that are added
+ * to the allocated ones. */
 struct order_claim {
     uint32_t queue;
     enum share kind;

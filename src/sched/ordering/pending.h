@@ -26,7 +26,7 @@ struct pending_bucket {
     usec_t max_duration, estimate, deadline;
     bool is_preemptible;
     uint16_t tariff_most;
-    uint32_t reserved; /* the user, plus one, if they have reservations; else 0 */
+    uint32_t reserved; /* the user plus one, if the user has reservations; else 0 */
     usec_t stay;       /* of preemptible jobs, where there are windows (keepout.h); else 0 */
     uint64_t limited;  /* user and group, where these have limits; else 0 */
     uint32_t user;     /* with name: for the run-time history; 0 without prediction */
@@ -69,7 +69,7 @@ struct pending {
     uint32_t count;
 };
 
-/* Move the job to its bucket if it is queued, else out of any. */
+/* Move a queued job to its bucket; remove any other job from its bucket. */
 void pending_update(struct pending *pending, const struct state *state, struct job *job);
 void pending_remove(struct pending *pending, struct job *job);
 /* Add the first of each bucket, by priority and id. */

@@ -280,7 +280,7 @@ static usec_t next_arrival(const struct plain_queue *queue)
                                                   : USEC_NEVER;
 }
 
-/* What ends while nobody waits in it is looked at when somebody does. */
+/* Ends that pass while the queue has no waiting job are processed when one arrives. */
 static void advance_queue(struct plain *plain, struct plain_queue *queue, usec_t now)
 {
     queue->clock = clock_at(queue, now);

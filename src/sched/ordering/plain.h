@@ -2,32 +2,38 @@
 #ifndef SCHED_ORDERING_PLAIN_H
 #define SCHED_ORDERING_PLAIN_H
 
-/* plain - when each job would start under a plain policy
+/* plain - protected starts: when each job would start under a plain policy
  *
- * Beside the real schedule each queue has a virtual one: EASY backfill in the order of priority
- * and age, on a cluster of the same size, with the same arrivals and run times. It gives every job
- * a protected start, which the default order keeps:
+ * Each queue has a virtual schedule beside the real one: EASY backfill in the order of priority and
+ * age, on a cluster of the same size, with the same arrivals and run times. It starts no jobs. It
+ * gives each job a protected start, which the default order keeps:
  *
- *   wait       = start in the plain schedule - submitted
- *   protected  = submitted + wait + max(10 % of the wait, an hour),
- *                at least submitted + 1/2 * the longest wait of the plain schedule so far
+ *   wait       = start in the plain schedule - submission
+ *   protected  = submission + wait + max(10 % of the wait, 1 hour),
+ *                at least submission + 1/2 * the longest wait in the plain schedule so far
  *
- * The plain schedule counts shares of the cluster; it does not know nodes.
+ * The plain schedule counts shares of the cluster and does not model nodes.
  *
- * It is exact because it trails: how long a job runs is known only when it ends, so the plain
- * schedule advances to
+ * The schedule trails the present, because the run time of a job is known only at its end. It
+ * advances to
  *
- *   reached = min over the jobs that run in it and have not ended of (start in it + run so far)
+ *   reached = min over its running jobs that have not really ended of (plain start + run time so
+ *             far)
  *
- * and no further. Jobs that have not started in it yet are foreseen from there: in the order of the
- * queue, with predicted run times.
+ * For jobs that have not started in it by then, the start is foreseen in the order of the queue
+ * with predicted run times.
  *
- * A queue's clock runs at the rate of its part of what all queues hold: one that gets half of the
- * cluster sees a cluster of half the speed. So the plain schedule bounds the order of jobs within a
- * queue, and the order of queues stays a matter of fair share. With one queue the clock is the
- * real one.
+ * Tolerance: the schedule also processes an instant that is up to TICK (0.5 s, plain.c) later than
+ * that point, because some time passes between a submission and the start that follows from it. A
+ * plain start may be early by that much.
  *
- * Limits: none while more than PLAIN_MOST jobs run; then the order alone bounds the waits.
+ * The clock of a queue runs at the rate of its part of the resources that all queues hold: a queue
+ * with half of the cluster sees a cluster of half the speed. So the plain schedule bounds the order
+ * of jobs within a queue; the order of queues remains a matter of fair share. With a single queue,
+ * the clock is real time.
+ *
+ * Limits: there is no plain schedule while more than PLAIN_MOST jobs run; then the order of jobs
+ *         alone bounds the waits.
  *
  * Sources: Lifka 1995 (EASY); Friedman and Henderson 2003 (a virtual schedule as a protection).
  */
@@ -39,7 +45,7 @@
 enum {
     PLAIN_LOOK = 300,  /* jobs of a queue whose plain start is foreseen */
     PLAIN_BLOCK = 128, /* waiting jobs between two notes of the least that they ask for */
-    PLAIN_MOST = 8192, /* running jobs: with more there is no plain schedule, until half are left */
+    PLAIN_MOST = 8192, /* running jobs; with more the plain schedule is off until half remain */
 };
 
 #define PLAIN_SLACK USEC_PER_HOUR
@@ -55,8 +61,8 @@ struct plain_job {
 struct plain_started {
     struct plain_job job;
     usec_t start, limit; /* in the plain schedule */
-    usec_t run;          /* really; while it runs: run time until now, less now */
-    uint8_t real;        /* what it does in the real schedule (enum) */
+    usec_t run;          /* real run time; while it runs: run time so far - now */
+    uint8_t real;        /* its real state (enum in plain.c) */
 };
 
 struct plain_least { /* of PLAIN_BLOCK waiting jobs */
@@ -97,7 +103,7 @@ struct plain_claim {
 
 typedef LIST(struct plain_claim) plain_claim_list;
 
-/* What of a waiting job the plain schedule orders and sizes it by. */
+/* The properties of a waiting job that determine its order and size in the plain schedule. */
 struct plain_key {
     usec_t limit;
     uint32_t queue, class;

@@ -77,7 +77,7 @@ static bool fits_empty(struct empty *empty, const struct request *request, uint3
     return fits(empty, request, queue, PLACE_QUOTA_NONE, true, &why);
 }
 
-/* The most devices of one machine that a member could have. */
+/* The most devices of one node that a member could have. */
 static int64_t most_gpus(struct empty *empty, struct request member, uint32_t queue)
 {
     uint16_t most = 0;
@@ -160,7 +160,7 @@ static void name_what_is_never(struct empty *empty, const struct request *reques
     *why = (struct why){ .kind = WHY_NEVER_GANG, .wanted = request->members };
 }
 
-/* Does its spot rule leave out every machine that it could have, were they empty? */
+/* Does its spot rule leave out every node that it could have, were they empty? */
 static bool is_left_out(struct empty *empty, const struct request *request, uint32_t queue)
 {
     bool has_spot = false;
@@ -175,7 +175,7 @@ static bool is_left_out(struct empty *empty, const struct request *request, uint
 void sched_admit(const struct state *state, const struct request *request, uint32_t queue,
                  bool is_preemptible, struct why *ret_why)
 {
-    /* Spot machines and others come and go: whether there are any now says nothing of "ever". */
+    /* Spot nodes and others come and go: whether there are any now says nothing of "ever". */
     struct request any = *request;
     struct empty empty = { .state = state, .is_preemptible = is_preemptible };
     struct why why;

@@ -2,7 +2,7 @@
 #ifndef SCHED_PLACEMENT_CELLS_H
 #define SCHED_PLACEMENT_CELLS_H
 
-/* cells - guaranteed cells: whole machines, NVLink islands, racks and pairs of GPUs for a queue
+/* cells - guaranteed cells: whole nodes, NVLink islands, racks and pairs of GPUs for a queue
  *
  * A cell of a kind (level, model, number of GPUs) is whole if no job holds a part of it, except
  * jobs that may be stopped at once. It is open for a queue if all that others hold of it could be
@@ -19,7 +19,7 @@
  *
  * Preemptible jobs go elsewhere first, as long as there is room (cells_is_kept).
  *
- * Not counted: devices of static pools, MIG devices, and sick, drained or down machines.
+ * Not counted: devices of static pools, MIG devices, and faulty, drained or down nodes.
  */
 
 #include "core/job/why.h"

@@ -6,7 +6,7 @@ static uint32_t domains_at(const struct layout *layout, enum domain_level level)
     return level == DOMAIN_RACK ? layout->rack_count : layout->block_count;
 }
 
-/* How many members each domain of the level could take; 0 is for machines in none. */
+/* How many members each domain of the level could take; 0 is for nodes in none. */
 static void count_room(struct domain *domain, const struct place_query *query, struct shape *shape,
                        enum domain_level level)
 {
@@ -74,6 +74,6 @@ bool domain_next(struct domain *domain)
             best = i;
     }
     domain->number = best;
-    domain->is_bounded = best != 0; /* at last also machines that stand nowhere */
+    domain->is_bounded = best != 0; /* at last also nodes that stand nowhere */
     return true;
 }

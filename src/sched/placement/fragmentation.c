@@ -118,7 +118,7 @@ static void find_shapes(struct fragmentation *typical, const struct state *state
     }
 }
 
-/* How many more of this shape one machine could take. */
+/* How many more of this shape one node could take. */
 static int64_t options_on(const struct fragmentation *typical, uint32_t m,
                           const struct fleet *fleet, uint32_t number)
 {

@@ -2,10 +2,10 @@
 #ifndef SCHED_PLACEMENT_FRAGMENTATION_H
 #define SCHED_PLACEMENT_FRAGMENTATION_H
 
-/* fragmentation - what the free resources of a machine are worth to future jobs
+/* fragmentation - what the free resources of a node are worth to future jobs
  *
  * The typical shapes are those with the highest demand (core/job/demand.h: 95 % by weight, at most
- * TYPICAL_MAX). The waste of a machine, policies 2.5:
+ * TYPICAL_MAX). The waste of a node, policies 2.5:
  *
  *     F(n)   = sum over typical m of w_m * (the free GPU on n that m cannot use)
  *     Phi(n) = the free GPU on n beyond what its free CPUs and memory suffice for, by demand
@@ -72,7 +72,7 @@ struct fragmentation {
     uint64_t layout; /* version of the layout for needs */
 };
 
-/* What is free on one machine, possibly after a placement. */
+/* What is free on one node, possibly after a placement. */
 struct fragmentation_view {
     int64_t cpu_milli, memory_mib;
     uint32_t slot_count; /* at most TYPICAL_SLOTS_MAX */
@@ -89,7 +89,7 @@ void fragmentation_copy(struct fragmentation *own, const struct fragmentation *t
                         const struct layout *layout);
 void fragmentation_release(struct fragmentation *typical);
 
-/* The waste of the machine as the view has it. */
+/* The waste of the node as the view has it. */
 int64_t fragmentation_waste(const struct fragmentation *typical,
                             const struct fragmentation_view *view);
 

@@ -4,7 +4,7 @@
 
 /* model_score - which models a request without one may have, and which of them it should have
  *
- * The score is the logarithm of price per unit of speed: what is taken of a device * its price *
+ * The score is the logarithm of price per unit of speed: share of the device * its price *
  * scarcity / speed for the job's class. The cheapest comes first. A model on which the job would
  * miss its deadline or its time limit comes after the others. A job with a priority above 0, or
  * with a deadline and no known run time, takes the fastest. doc/policies/choice.md
@@ -51,7 +51,7 @@ struct model_query {
     bool is_listing; /* all models, also where there is no choice */
 };
 
-/* What the job does with its GPUs: as it says, else by its form. */
+/* The use of its GPUs: as requested, else derived from its form. */
 enum gpu_work model_work(const struct job *job, const struct request *request);
 
 /* Best first; at most SPEED_MODELS. Returns how many; 0: there is no choice. */

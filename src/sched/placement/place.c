@@ -18,7 +18,7 @@ static void look_at_cells(struct placing *placing)
             placing->visible.slacks[i] < 0 ? placing->visible.slacks[i] : 0;
 }
 
-/* The island where a gang's members on this machine stay together; 0: none. */
+/* The island where a gang's members on this node stay together; 0: none. */
 static uint32_t island_of_gang(struct placing *placing, const struct spot *spot, const bool *avoid)
 {
     const struct place_query *query = placing->query;
@@ -439,7 +439,7 @@ static void start_cast(struct placing *placing)
     }
 }
 
-/* As it was promised; a machine that is not to be looked at now is none. */
+/* As it was promised; a node that is not to be looked at now is none. */
 static bool try_seats(struct placing *placing)
 {
     const struct place_query *query = placing->query;

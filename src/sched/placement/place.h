@@ -2,15 +2,15 @@
 #ifndef SCHED_PLACEMENT_PLACE_H
 #define SCHED_PLACEMENT_PLACE_H
 
-/* place - find machines and slices of devices for all members of a job, or for none
+/* place - find nodes and slices of devices for all members of a job, or for none
  *
  * One transaction: the fleet is unchanged afterwards, whatever the answer. Pure: the same input
- * gives the same lease. Each member goes to the machine with the least cost (score.h), of equals
- * to the lowest number; a gang goes to the smallest domain (machine, rack, block) that holds all
+ * gives the same lease. Each member goes to the node with the least cost (score.h), of equals
+ * to the lowest number; a gang goes to the smallest domain (node, rack, block) that holds all
  * of it. Alternatives are tried in their order, each for the whole gang. The roles of a gang are
  * placed one after the other, wherever there is room, in several orders (role_order.h).
  *
- * Costs come from the caches of the shapes if the query has them, else from every machine: the
+ * Costs come from the caches of the shapes if the query has them, else from every node: the
  * choice is the same, which the tests verify.
  */
 
@@ -31,7 +31,7 @@ struct place_query {
     const struct state *state;
     struct scorer *scorer;
     struct fleet *fleet;
-    struct shapes *shapes; /* caches of this fleet; NULL: look at every machine */
+    struct shapes *shapes; /* caches of this fleet; NULL: look at every node */
     const struct request *request;
     uint32_t class;
     uint32_t queue;
@@ -43,14 +43,14 @@ struct place_query {
     const struct keepouts
         *keepouts; /* that bar a job that stays from `from` on for `stay`; NULL: none */
     usec_t from, stay;
-    const uint32_t *only; /* only these machines; NULL: all */
+    const uint32_t *only; /* only these nodes; NULL: all */
     uint32_t only_count;
     const struct fleet *spare; /* devices that are free in it are taken last; NULL: no such fleet */
-    const struct lease *role_places; /* machines to try if there is no other place; NULL: none */
+    const struct lease *role_places; /* nodes to try if there is no other place; NULL: none */
     enum place_quota quota;
     struct cells *cells;    /* cells that are kept for queues; NULL: none */
     uint64_t labels, apart; /* of the job, as bits (core/job/class.h): for anti-affinity */
-    bool ignore_health;     /* use drained, down and sick machines: can it run at all? */
+    bool ignore_health;     /* use drained, down and faulty nodes: can it run at all? */
 };
 
 /* ret_lease is in the arena; its share is 0. False: if there is no room, why is GPUS, CPUS or
@@ -58,10 +58,10 @@ struct place_query {
 bool place_job(const struct place_query *query, struct arena *arena, struct lease *ret_lease,
                struct why *ret_why);
 
-/* The amounts that a job which does not fit is missing. */
+/* The amounts that a job lacks if it does not fit. */
 void place_explain(const struct place_query *query, struct arena *arena, struct why *ret_why);
 
-/* A machine may have room for a member, promises aside. False is certain, true is not. */
+/* Some node may have room for a member if promises are ignored. False is certain, true is not. */
 bool place_may_fit(const struct place_query *query);
 
 #endif

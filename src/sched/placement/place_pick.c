@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which machine a member goes to, and which of its devices are left to others. */
+/* Which node a member goes to, and which of its devices are left to others. */
 #include "sched/placement/placing.h"
 
 #include <string.h>
@@ -16,11 +16,11 @@ static bool may_take(const struct placing *placing, uint32_t node)
         return true;
     if (placing->spread > 0 && placing->taken[node] >= placing->spread)
         return false;
-    /* Those that are left may just be enough for the machines that are still wanted. */
+    /* Those that are left may just be enough for the nodes that are still wanted. */
     if (placing->taken[node] > 0 && placing->machines < request->nodes_min &&
         request->members - placing->lease.members_count <= request->nodes_min - placing->machines)
         return false;
-    /* 1 is what a request has that says nothing of machines. */
+    /* 1 is what a request has that says nothing of nodes. */
     return placing->taken[node] > 0 || request->nodes_max <= 1 ||
            placing->machines < request->nodes_max;
 }
@@ -43,7 +43,7 @@ static uint64_t mix(uint64_t value)
     return value ^ value >> 31;
 }
 
-/* Each machine draws a number; the least of those that fit wins. */
+/* Each node draws a number; the least of those that fit wins. */
 static void consider_random(const struct placing *placing, struct pick *pick, uint32_t node)
 {
     const struct place_query *query = placing->query;
@@ -58,7 +58,7 @@ static void consider_random(const struct placing *placing, struct pick *pick, ui
         *pick = (struct pick){ node, drawn };
 }
 
-/* Of these machines; NULL: of all. */
+/* Of these nodes; NULL: of all. */
 static struct pick pick_by_looking(const struct placing *placing, const uint32_t *only,
                                    uint32_t count)
 {
@@ -77,7 +77,7 @@ static struct pick pick_by_looking(const struct placing *placing, const uint32_t
     return pick;
 }
 
-/* From the cache; machines that promises touch, or that are full of this gang, one by one. */
+/* From the cache; nodes that promises touch, or that are full of this gang, one by one. */
 static struct pick pick_by_cache(struct placing *placing)
 {
     struct shape *shape = placing->shape;

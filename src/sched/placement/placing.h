@@ -2,7 +2,7 @@
 #ifndef SCHED_PLACEMENT_PLACING_H
 #define SCHED_PLACEMENT_PLACING_H
 
-/* placing - one placement in progress: what it may see, where it goes, how far it has come
+/* placing - one placement in progress: visible resources, domains and progress
  *
  * For place.c and the files of its parts.
  */
@@ -42,10 +42,10 @@ static inline bool domain_has(const struct domain *domain, uint32_t node)
     return (domain->level == DOMAIN_RACK ? at->rack : at->block) == domain->number;
 }
 
-/* What of a machine a placement may use
+/* The part of a node that a placement may use
  *
- * Starts from what is free, and hides what reservations close, what promises keep for other jobs
- * and what belongs to cells that are kept for other queues.
+ * It is the free part without devices that reservations close, resources that promises keep for
+ * other jobs, and cells that are kept for other queues.
  *
  * Order of calls:  query, arena and cell_kind set; start, visible_spot*, release
  */
@@ -53,10 +53,10 @@ static inline bool domain_has(const struct domain *domain, uint32_t node)
 struct visible {
     const struct place_query *query;
     struct arena *arena;
-    promise_nodes barred;    /* machines that promises touch, or that keepouts close */
+    promise_nodes barred;    /* nodes that promises touch, or that keepouts close */
     promise_nodes shut;      /* indices of keepouts that bar the job */
-    promise_nodes apart;     /* machines of jobs from which it keeps apart, also to come */
-    struct fleet_slot *seen; /* slots of a machine that is not seen as it is */
+    promise_nodes apart;     /* nodes of jobs from which it keeps apart, also to come */
+    struct fleet_slot *seen; /* slots of a node that is not seen as it is */
     struct cells_guest guest;
     int64_t *slacks;    /* of the cells now, by kind; NULL: no cells are kept */
     bool keeps_cells;   /* hide what is kept for other queues */
@@ -66,12 +66,12 @@ struct visible {
 void visible_start(struct visible *visible);
 void visible_release(struct visible *visible);
 
-/* Something of the machine may be hidden. */
+/* Something of the node may be hidden. */
 bool visible_hides(const struct visible *visible, uint32_t node);
-/* The machine as this job sees it; valid until the next call. */
+/* The node as this job sees it; valid until the next call. */
 struct spot visible_spot(const struct visible *visible, const struct shape *shape, uint32_t node);
 
-/* What is being placed, and where it has come to. */
+/* The placement and its progress. */
 struct placing {
     const struct place_query *query;
     struct arena *arena;
@@ -84,7 +84,7 @@ struct placing {
     struct role_choices choices[REQUEST_ROLES_MAX]; /* by role (model_choice.c) */
     uint32_t failed; /* the role that found no place, or CAST_ALL_PLACED */
     const struct lease
-        *role_places; /* members go to the machines that they have there; NULL: to any */
+        *role_places; /* members go to the nodes that they have there; NULL: to any */
     uint32_t seat;    /* of the next: its place there */
     struct lease lease;
     struct lease_role *roles;
@@ -92,29 +92,29 @@ struct placing {
     struct slice *slices;
     struct visible visible;
     bool *avoid;
-    bool *held;        /* by slot of a machine: the gang has it; NULL: it is no plain gang */
-    uint32_t *taken;   /* members on each machine; NULL: one member */
-    uint32_t spread;   /* no more on one machine; 0: no bound */
+    bool *held;        /* by slot of a node: the gang has it; NULL: it is no plain gang */
+    uint32_t *taken;   /* members on each node; NULL: one member */
+    uint32_t spread;   /* no more on one node; 0: no bound */
     uint32_t machines; /* different ones so far */
     struct domain domain;
     int64_t *slacks; /* of the cells, by kind: before it is placed */
     bool is_strict;  /* no cell that is not its own */
 };
 
-/* A machine for a member, and its cost. */
+/* A node for a member, and its cost. */
 struct pick {
     int64_t node; /* -1: none */
     int32_t cost;
 };
 
-/* By what models a role is served, and in which order: none where a mix cannot arise. */
+/* The models that may serve a role, in order; none if models cannot mix. */
 struct role_choices model_choices(const struct placing *placing, uint32_t role);
-/* The lease so far gives a role that is served by any model devices of several. */
+/* So far the lease mixes models within a role that any model may serve. */
 bool models_are_mixed(const struct placing *placing);
 
-/* The machine where the next member costs least. */
+/* The node where the next member costs least. */
 struct pick placing_pick(struct placing *placing);
-/* Slots there that should be left to others, if it can be helped; NULL: none. */
+/* Slots of the node to leave to other jobs if possible; NULL: none. */
 const bool *placing_avoid(const struct placing *placing, uint32_t node);
 
 #endif

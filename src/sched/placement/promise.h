@@ -2,13 +2,13 @@
 #ifndef SCHED_PLACEMENT_PROMISE_H
 #define SCHED_PLACEMENT_PROMISE_H
 
-/* promise - reservations of machines for jobs that must wait
+/* promise - reservations of nodes for jobs that must wait
  *
- * A promise has a time and, for each machine that it touches, what will be free there beside it at
- * that time. Other machines only become emptier until then and need no check. A job that still
- * runs at that time may use no more of a touched machine than is free now and beside the promise.
- * A job that will have ended by then should use what is promised anyway. Identical whole devices
- * are promised by number: which of them is left open.
+ * A promise has a time and, for each node that it touches, the resources that will be free there
+ * beside it at that time. Other nodes need no check: until then they only become emptier. A job
+ * that still runs at that time may use of a touched node only what is free now and beside the
+ * promise. A job that will have ended by then should use the promised resources. Identical whole
+ * devices are promised by number: which of them is left open.
  */
 
 #include "core/job/why.h"
@@ -18,7 +18,7 @@ struct promise_spot {
     uint32_t node;
     int32_t whole; /* devices that will be entirely free */
     struct fleet_node rest;
-    struct fleet_slot *slots; /* as many as the machine has */
+    struct fleet_slot *slots; /* as many as the node has */
 };
 
 struct promise {
@@ -39,7 +39,7 @@ struct promises {
     size_t count; /* the first `count` are in force */
     size_t kept;  /* the others up to `kept` are of an earlier plan, for this one to renew */
     usec_t from;  /* promises before this time are ignored: the fleet ahead includes them */
-    uint64_t own; /* the promise of this job is ignored: it is looked at whether it starts now */
+    uint64_t own; /* the promise of this job is ignored: the job may start now */
 };
 
 /* A job that ends at `end` still runs at the time of the promise. Two without end always clash. */
@@ -68,11 +68,11 @@ void promise_account(struct promises *promises, const struct layout *layout,
 void promise_shift(struct promises *promises, const struct layout *layout,
                    const struct lease *lease, usec_t from, usec_t to);
 
-/* The machines where promises restrict a job that ends at `end`. */
+/* The nodes where promises restrict a job that ends at `end`. */
 typedef LIST(uint32_t) promise_nodes;
 void promise_list(const struct promises *promises, usec_t end, promise_nodes *ret_nodes);
 
-/* Reduce the spot to what such a job may use. slots: room for as many as the machine has.
+/* Reduce the spot to what such a job may use. slots: room for as many as the node has.
  * by_number: it wants whole devices, and all that are free there are whole. */
 void promise_limit(const struct promises *promises, usec_t end, bool by_number, struct spot *spot,
                    struct fleet_slot *slots);

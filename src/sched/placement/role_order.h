@@ -4,7 +4,7 @@
 
 /* role_order - the order in which the roles of a gang are placed, and the alternatives they use
  *
- * Each role takes the cheapest machines for its members, and so may take what only another role
+ * Each role takes the cheapest nodes for its members, and so may take what only another role
  * could have used. The role with the largest members comes first: GPUs, then CPUs, then memory. A
  * role that finds no place after others is tried before them; a role that finds none as the first
  * has none with this alternative. Then other alternatives are tried, those of the last role first.

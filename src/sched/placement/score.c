@@ -10,7 +10,7 @@ enum {
     COST_MOST = (1 << 22) - 1, /* of a policy: below what a shared device counts */
     COST_KEPT = 1 << 23,
     COST_SHARED = 1 << 27,
-    COST_OWN = 1 << 30,  /* not a spot machine, for a job that prefers spot machines */
+    COST_OWN = 1 << 30,  /* not a spot node, for a job that prefers spot nodes */
     COST_TIMES = 7,      /* more devices than that count as so many */
     COST_DEAR = 1 << 19, /* the node is dearer than others, above a policy's cost then */
     COST_DEAR_TIMES = 15,
@@ -171,7 +171,7 @@ static uint32_t count_slots(const struct scorer *scorer, const struct shape *sha
     return spot->at->count - by_rank[NOT_FREE];
 }
 
-/* The part of a machine's links that a group of devices must or should share. */
+/* The part of a node's links that a group of devices must or should share. */
 enum tie { TIE_ISLAND, TIE_BRIDGE, TIE_NUMA, TIE_COUNT };
 
 static uint32_t tie_of(const struct scorer *scorer, const struct spot *spot, uint32_t i,
@@ -244,7 +244,7 @@ static void view_spot(const struct scorer *scorer, const struct spot *spot, stru
         after->kinds[i] = scorer->layout->slots.items[spot->at->first + i].kind;
 }
 
-/* Remembered for the machine as it is; a job that may see less of it has its own. */
+/* Remembered for the node as it is; a job that may see less of it has its own. */
 static int64_t waste_before(struct scorer *scorer, const struct spot *spot,
                             const struct after *after)
 {

@@ -8,7 +8,7 @@
 #include "core/cluster/label.h"
 #include "core/job/role.h"
 
-enum { REFRESH_NODES = 1024 }; /* machines looked at in one go */
+enum { REFRESH_NODES = 1024 }; /* nodes looked at in one go */
 
 static bool is_below_named(const struct state *state, uint32_t queue, const char *name)
 {
@@ -75,8 +75,8 @@ static struct shape_cut cut_of(const struct gpu_ask *ask, const struct device *d
                                .is_own = device->pool != 0 };
 }
 
-/* Conditions are evaluated here once, and not while machines are compared: for devices of one kind
- * on a machine together. Kinds that are open nowhere serve nothing. */
+/* Conditions are evaluated here once, and not while nodes are compared: for devices of one kind
+ * on a node together. Kinds that are open nowhere serve nothing. */
 static void evaluate_conditions(struct shape *shape, const struct state *state,
                                 const struct layout *layout)
 {

@@ -2,12 +2,12 @@
 #ifndef SCHED_PLACEMENT_SHAPE_H
 #define SCHED_PLACEMENT_SHAPE_H
 
-/* shape - one way to meet a class of requests, and its cost on each machine
+/* shape - one way to meet a class of requests, and its cost on each node
  *
  * A shape is a class, or one role of it, with one of its GPU alternatives, as seen from a queue
  * (static pools serve some queues only). What it would take of a device is computed once per kind
- * of slot. Its costs are cached for every machine and updated where the fleet changed (fleet.h). A
- * choice compares the least cost of each block of machines, then looks into one block. Policies
+ * of slot. Its costs are cached for every node and updated where the fleet changed (fleet.h). A
+ * choice compares the least cost of each block of nodes, then looks into one block. Policies
  * 3.4.
  *
  * The SHAPES_MAX most recently used shapes are kept.
@@ -50,7 +50,7 @@ void shape_describe(struct shape *shape, const struct state *state, const struct
                     const struct request *request, uint32_t alternative, uint32_t model,
                     uint32_t queue, bool ignore_health);
 
-/* Its conditions hold somewhere on the machine; for this slot. */
+/* Its conditions hold for the node or one of its slots; for this slot. */
 static inline bool shape_is_open(const struct shape *shape, uint32_t node)
 {
     return shape->open_nodes.count == 0 || shape->open_nodes.items[node];
@@ -66,19 +66,19 @@ struct shape *shape_claim(struct shapes *shapes, const struct state *state,
                           uint32_t alternative, uint32_t model, uint32_t queue);
 void shapes_release(struct shapes *shapes);
 
-/* Update the costs of a limited number of machines; choices stay the same. True: there are more to
+/* Update the costs of a limited number of nodes; choices stay the same. True: there are more to
  * update. */
 bool shapes_refresh(struct shapes *shapes, const struct state *state, struct scorer *scorer,
                     const struct fleet *fleet);
 void shape_release(struct shape *shape);
 
-/* Update the costs to what is free now. Returns the number of machines that were considered. */
+/* Update the costs to what is free now. Returns the number of nodes that were considered. */
 uint32_t shape_catch_up(struct shape *shape, struct scorer *scorer, const struct fleet *fleet);
 
-/* The cheapest machine, of equals the lowest number; -1: none fits. Catch up first. */
+/* The cheapest node, of equals the lowest number; -1: none fits. Catch up first. */
 int64_t shape_best(const struct shape *shape);
 
-/* Override a cost (COST_NONE bars the machine) until the machine changes. Returns the old. */
+/* Override a cost (COST_NONE bars the node) until the node changes. Returns the old. */
 int32_t shape_set_cost(struct shape *shape, uint32_t node, int32_t cost);
 
 #endif

@@ -96,7 +96,7 @@ static void keep_apart(struct visible *visible, uint32_t node)
     list_add(&visible->barred, node);
 }
 
-/* Machines where jobs are, or are promised to be while this one runs, that share none with it. */
+/* Nodes where jobs are, or are promised to be while this one runs, that share none with it. */
 static void list_apart(struct visible *visible)
 {
     const struct place_query *query = visible->query;
@@ -146,7 +146,7 @@ void visible_start(struct visible *visible)
                                    sizeof(struct fleet_slot));
 }
 
-/* What of a machine is shut, by slot. is_all: the machine. */
+/* What of a node is shut, by slot. is_all: the node. */
 static uint64_t shut_slots(const struct visible *visible, uint32_t node, bool *ret_is_all)
 {
     uint64_t slots = 0;

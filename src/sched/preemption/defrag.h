@@ -17,8 +17,8 @@
  *
  * Candidates are preemptible, past their min_runtime and restart cost, not about to end, have
  * earned a restart (resize.h: Sia's factor) and were not moved in the last hour. For each
- * machine, the cheapest candidates that make room for one member are chosen; then the cheapest
- * machines, in DEFRAG_TRIES combinations; then candidates that need not move are released, the
+ * node, the cheapest candidates that make room for one member are chosen; then the cheapest
+ * nodes, in DEFRAG_TRIES combinations; then candidates that need not move are released, the
  * most expensive first.
  *
  * Moved jobs are stopped (STOP 8) and start again at once (resize.h: back) in the chosen places.
@@ -35,7 +35,7 @@ enum {
     DEFRAG_WAIT_S = 60, /* a job that would wait no longer than this is left to wait */
     DEFRAG_LOOKS = 64,  /* waiting jobs that a plan considers, */
     DEFRAG_ASKED = 4,   /* and for which it searches jobs to move */
-    DEFRAG_TRIES = 8,   /* sets of machines for each of them */
+    DEFRAG_TRIES = 8,   /* sets of nodes for each of them */
     DEFRAG_CHOSEN = 32, /* candidates in a set, before unneeded ones are released */
     DEFRAG_MOVED = 8,
     DEFRAG_GAIN = 2, /* the gain is at least this many times the loss */
@@ -49,7 +49,7 @@ struct mover {
     bool is_chosen;
 };
 
-/* A machine, and what room for one member of the job would cost there. */
+/* A node, and what room for one member of the job would cost there. */
 struct cleared {
     int64_t loss;
     uint32_t node, last; /* the last mover that was counted, plus one */

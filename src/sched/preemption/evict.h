@@ -4,11 +4,11 @@
 
 /* evict - eviction by a deadline: jobs that have to end by a known time
  *
- * That is when a reservation begins that keeps what a job holds, when the limit of its queue falls
- * at the edge of a window, or when a hard budget is used up. Only preemptible jobs are stopped (a
- * budget with `kill` stops all jobs); the others run to their end. A job in the way of a
- * reservation, or too many at an edge, is told its grace period earlier. At an edge, the jobs that
- * lose least per GPU go first.
+ * The time is the beginning of a reservation that keeps the resources of the job, the edge of a
+ * window at which the limit of its queue falls, or the moment when a hard budget is used up. Only
+ * preemptible jobs are stopped (a budget with `kill` stops all jobs); other jobs run to their end.
+ * A job in the way of a reservation, or too many at an edge, is told its grace period earlier. At
+ * an edge, the jobs that lose least per GPU go first.
  */
 
 #include "core/state/state.h"

@@ -101,8 +101,8 @@ void contenders_note_start(struct contenders *claims, const struct contender *cl
 /* Places for the selected claimants, and the jobs that have to make room for them
  *
  * Works on a fleet that looks ahead, without the jobs that are not selected and those that are
- * stopping. Newly selected jobs are placed widest first, each on the machines with the fewest
- * sufficient free GPUs. If none suffices, smaller selected jobs on the machine with the most free
+ * stopping. Newly selected jobs are placed widest first, each on the nodes with the fewest
+ * sufficient free GPUs. If none suffices, smaller selected jobs on the node with the most free
  * GPUs are moved (largest first that is not above what is missing): they are placed again
  * afterwards and pay their restart cost. What is left goes to jobs that were not selected, in
  * order: they run on, or start.
@@ -110,10 +110,10 @@ void contenders_note_start(struct contenders *claims, const struct contender *cl
 
 struct preempt_place {
     struct fleet ahead;
-    LIST(uint32_t) nodes;   /* chosen machines of all claims, in sequence */
+    LIST(uint32_t) nodes;   /* chosen nodes of all claims, in sequence */
     LIST(uint32_t) order;   /* claims to be placed */
     LIST(uint32_t) fitting; /* candidates of one placement */
-    LIST(uint32_t) takers;  /* by machine: the best claim placed there, plus one; 0: none */
+    LIST(uint32_t) takers;  /* by node: the best claim placed there, plus one; 0: none */
     LIST(uint32_t) moved;   /* for one placement */
     LIST(uint64_t) misfits; /* by class: the last `fillings` in which it found no room */
     uint64_t fillings;
@@ -124,7 +124,7 @@ struct preempt_place {
  * selected claims found no place and are marked is_homeless; all else is undefined. */
 bool preempt_place_make(struct preempt_place *pack, struct contenders *claims,
                         const struct place_query *query, struct arena *arena);
-/* The best claim that gets a place on a machine of this lease; NULL: none. */
+/* The best claim that gets a place on a node of this lease; NULL: none. */
 const struct contender *preempt_place_taker(const struct preempt_place *pack,
                                             const struct contenders *claims,
                                             const struct lease *lease);
@@ -146,7 +146,7 @@ struct preempt {
     usec_t review;    /* the next plan that it needs without an event; USEC_NEVER: none */
 };
 
-/* Machines or settings changed: consider all queues; or a queue did: it and all below it. */
+/* Nodes or settings changed: consider all queues; or a queue did: it and all below it. */
 void preempt_note_world(struct preempt *preempt);
 void preempt_note_queue(struct preempt *preempt, const struct state *state, uint32_t queue);
 /* The state of a job may have changed. */

@@ -26,7 +26,7 @@ struct packing {
     struct arena *arena;
 };
 
-/* All members on one machine? */
+/* All members on one node? */
 static bool is_local(const struct lease *lease)
 {
     for (uint32_t i = 1; i < lease->members_count; i++) {
@@ -136,7 +136,7 @@ static void move(struct packing *packing, uint32_t number)
     list_add(&packing->pack->moved, number);
 }
 
-/* The machine with the most free GPUs on which moves would make enough; -1: none. */
+/* The node with the most free GPUs on which moves would make enough; -1: none. */
 static int64_t node_to_clear(struct packing *packing, const struct contender *claim, int32_t need)
 {
     const struct fleet *ahead = &packing->pack->ahead;
@@ -189,7 +189,7 @@ static void undo_moves(struct packing *packing)
     pack->moved.count = 0;
 }
 
-/* A gang on several machines that may be moved: the last in order. */
+/* A gang on several nodes that may be moved: the last in order. */
 static int64_t gang_to_move(const struct packing *packing, const struct contender *claim)
 {
     for (size_t i = packing->claims->items.count; i-- > 0;) {

@@ -97,7 +97,7 @@ static void collect(struct search *search)
     list_sort(&reclaim->victims, compare_victims);
 }
 
-/* Victims by machine, each once, cheapest first: a counting sort. */
+/* Victims by node, each once, cheapest first: a counting sort. */
 static void sort_by_node(struct reclaim *reclaim, size_t nodes)
 {
     reclaim->by_node.count = 0;
@@ -121,7 +121,7 @@ static void sort_by_node(struct reclaim *reclaim, size_t nodes)
     }
 }
 
-/* ---- machine by machine ---- */
+/* ---- node by node ---- */
 
 static void take_members(struct fleet *fleet, const struct lease *lease, uint32_t node, int sign)
 {
@@ -215,7 +215,7 @@ static bool clear_node(struct search *search, uint32_t node, uint32_t members)
     return false;
 }
 
-/* A machine, and what its next member would cost. */
+/* A node, and what its next member would cost. */
 struct offer {
     int64_t cost;
     uint32_t node, members;
@@ -250,8 +250,8 @@ static void make_offers(struct search *search, offer_heap *offers)
     list_heap(offers, is_cheaper);
 }
 
-/* The cheapest machines, a member at a time. What an offer costs may have become less by what was
- * chosen for others (a gang on several machines), and is looked at again when its turn comes. */
+/* The cheapest nodes, a member at a time. What an offer costs may have become less by what was
+ * chosen for others (a gang on several nodes), and is looked at again when its turn comes. */
 static bool choose_nodes(struct search *search)
 {
     struct reclaim *reclaim = &search->brain->reclaim;
@@ -350,7 +350,7 @@ static void fill_back(struct search *search, struct lease *lease)
     fleet_take(&reclaim->ahead, lease, -1);
 }
 
-/* The first alternative that can be had. Machine by machine only for members that are alike. */
+/* The first alternative that can be had. Node by node only for members that are alike. */
 static bool search_alternatives(struct search *search, struct lease *ret_lease)
 {
     bool is_alike = search->request->roles_count == 0;

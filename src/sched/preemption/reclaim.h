@@ -10,9 +10,9 @@
  *
  *   GPUs x (run time since the last checkpoint + restart cost) x (1 + times it was stopped before)
  *
- * For each machine, the cheapest candidates that make room for one member are chosen; then the
- * cheapest machines, as many as the job has members; then, in reverse order, candidates that turn
- * out to be unneeded are released ("fill-back"). If no place is found machine by machine, more and
+ * For each node, the cheapest candidates that make room for one member are chosen; then the
+ * cheapest nodes, as many as the job has members; then, in reverse order, candidates that turn
+ * out to be unneeded are released ("fill-back"). If no place is found node by node, more and
  * more of all candidates are taken in order of cost until there is one. Policies 2.6 and 3.6.
  *
  * The victims are stopped (STOP 5 with the rule). The job is `awaited` and comes before all others
@@ -83,7 +83,7 @@ struct victim {
     bool is_chosen;
 };
 
-/* What a member needs of a machine, by one alternative of its request. */
+/* What a member needs of a node, by one alternative of its request. */
 struct member_need {
     int32_t milli;
     uint32_t whole;
@@ -99,10 +99,10 @@ struct reclaim {
     struct reclaim_shares_ahead shares;
     struct fleet ahead;
     LIST(struct victim) victims; /* cheapest per GPU first */
-    LIST(uint32_t) by_node;      /* victims of each machine, in the order of machines */
-    LIST(uint32_t) first_of;     /* by machine: index of its first; one more at the end */
+    LIST(uint32_t) by_node;      /* victims of each node, in the order of nodes */
+    LIST(uint32_t) first_of;     /* by node: index of its first; one more at the end */
     LIST(uint32_t) chosen;       /* in the order in which they were chosen */
-    LIST(uint32_t) nodes;        /* machines for the members */
+    LIST(uint32_t) nodes;        /* nodes for the members */
     kept_places made;            /* where jobs will start for which others were stopped */
     usec_t review;               /* when the next job leaves its min_runtime; USEC_NEVER */
 };
@@ -125,7 +125,7 @@ void reclaim_release(struct reclaim *reclaim);
 
 /* Forget jobs that no longer wait. */
 void room_made_tidy(struct reclaim *reclaim, const struct state *state);
-/* Machines or devices changed: jobs that come back find a new place. */
+/* Nodes or devices changed: jobs that come back find a new place. */
 void room_made_forget_back(struct reclaim *reclaim, const struct state *state);
 /* Keep what another one keeps; is_forgotten: but not for jobs that come back. */
 void room_made_share(struct reclaim *own, const struct reclaim *reclaim, const struct state *state,

@@ -135,7 +135,7 @@ void relocation_collect(struct relocation *search)
     list_sort(&defrag->movers, compare_movers);
 }
 
-/* ---- machine by machine ---- */
+/* ---- node by node ---- */
 
 static bool has_room(const struct relocation *search, uint32_t node)
 {
@@ -178,7 +178,7 @@ static int compare_cleared(const void *left, const void *right)
     return a->node < b->node ? -1 : 1;
 }
 
-/* Machines on which some would have to move for a member, and what that loses; cheapest first. */
+/* Nodes on which some would have to move for a member, and what that loses; cheapest first. */
 static void price_nodes(struct relocation *search)
 {
     struct brain *brain = search->brain;
@@ -249,7 +249,7 @@ static void clear_node(struct relocation *search, uint32_t node, bool is_whole)
     }
 }
 
-/* A place for the job in the room that the chosen movers leave; on this machine, if the job has
+/* A place for the job in the room that the chosen movers leave; on this node, if the job has
  * only one member. */
 static bool try_place(struct relocation *search, uint32_t node, struct lease *ret)
 {
@@ -264,7 +264,7 @@ static bool try_place(struct relocation *search, uint32_t node, struct lease *re
     return place_job(&query, &brain->arena, ret, NULL);
 }
 
-/* From this machine on, as many as it takes. */
+/* From this node on, as many as it takes. */
 static bool try_nodes(struct relocation *search, size_t first)
 {
     struct defrag *defrag = &search->brain->defrag;

@@ -60,7 +60,7 @@ void elastic_note(struct elastic *elastic, const struct state *state, struct job
 
 /* ---- those that come back ---- */
 
-/* Is all of it free? Members of one machine are counted together. */
+/* Is all of it free? Members of one node are counted together. */
 static bool is_free(struct brain *brain, const struct lease *lease)
 {
     struct fleet *ahead = &brain->reclaim.ahead;
@@ -92,7 +92,7 @@ static bool pools_allow(const struct brain *brain, const struct lease *lease)
     return true;
 }
 
-/* A device may have become sick since, or lost a label. */
+/* A device may have become faulty since, or lost a label. */
 static bool is_well(const struct state *state, const struct request *request,
                     const struct lease *lease)
 {

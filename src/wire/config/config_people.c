@@ -56,7 +56,7 @@ static int read_terms(const struct reader *reader, const json_t *map, enum perio
     return 0;
 }
 
-/* An amount for a month, or a map. user: whose it is; "": the queue's. */
+/* An amount for a month, or a map. user: the user that it limits; "": the queue. */
 static int read_budget_of(const struct setting_place *place, const struct reader *reader,
                           const json_t *parent, const char *name, const char *user)
 {
@@ -297,7 +297,7 @@ static int read_list(const struct setting_place *place, const struct reader *rea
     return code;
 }
 
-/* An empty list would say nothing, and let everybody in. */
+/* An empty list is refused: it would allow all users. */
 int read_listed(const struct setting_place *place)
 {
     const struct event_queue *queue = place->base;

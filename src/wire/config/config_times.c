@@ -141,20 +141,20 @@ json_t *write_when(const struct setting_view *of)
 int read_owner(const struct setting_place *place)
 {
     static const char *const keys[] = { "queue", "user", NULL };
-    const json_t *whom = place->value;
-    const char *word = json_string_value(whom), *queue = NULL, *user = NULL;
+    const json_t *owner = place->value;
+    const char *word = json_string_value(owner), *queue = NULL, *user = NULL;
     struct event_reservation *reservation = place->base;
 
     if (word && strcmp(word, "maintenance") == 0)
         return 0;
-    if (!json_is_object(whom))
-        return reader_fail(place->reader, -EINVAL, place->object, whom ? place->key : NULL,
+    if (!json_is_object(owner))
+        return reader_fail(place->reader, -EINVAL, place->object, owner ? place->key : NULL,
                            "expected for: maintenance, {queue: NAME} or {user: NAME}");
-    int code = reader_check_keys(place->reader, whom, keys);
+    int code = reader_check_keys(place->reader, owner, keys);
     if (code == 0)
-        code = reader_name(place->reader, whom, "queue", &queue);
+        code = reader_name(place->reader, owner, "queue", &queue);
     if (code == 0)
-        code = reader_name(place->reader, whom, "user", &user);
+        code = reader_name(place->reader, owner, "user", &user);
     if (code < 0)
         return code;
     if (!queue == !user)
