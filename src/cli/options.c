@@ -16,7 +16,7 @@ enum { OPTION_WIDTH = 26 };
 const struct option_entry options_none[] = { { 0 } };
 const struct option_entry options_own[] = { { 0 } };
 const struct option_entry options_common[] = {
-    [COMMON_JSON] = { "json", 0, NULL, "print JSON: the reply of the API" },
+    [COMMON_JSON] = { "json", 0, NULL, "print JSON" },
     [COMMON_QUIET] = { "quiet", 'q', NULL, "print IDs only" },
     [COMMON_SOCKET] = { "socket", 0, "PATH", "socket of the daemon" },
     [COMMON_HELP] = { "help", 'h', NULL, "print this text" },
@@ -34,24 +34,60 @@ const struct command *command_find(const char *name)
     return NULL;
 }
 
-bool option_is_taken(const struct command *command, const struct option_entry *option)
-{
-    static const struct {
-        const char *verb;
-        bool lacks[COMMON_COUNT];
-    } rows[] = {
-        { "completion", { [COMMON_JSON] = true, [COMMON_QUIET] = true, [COMMON_SOCKET] = true } },
-        { "exporter", { [COMMON_JSON] = true, [COMMON_QUIET] = true, [COMMON_SOCKET] = true } },
-        { "serve", { [COMMON_JSON] = true, [COMMON_QUIET] = true } },
-    };
+/* What --json and -q mean for a command where that differs; NONE: the command lacks the option. */
+#define NONE ""
+static const struct {
+    const char *verb, *json, *quiet;
+} exceptions[] = {
+    { "alerts", NULL, "print names and subjects only" },
+    { "apply", NULL, NONE },
+    { "attach", NONE, NONE },
+    { "choose", NULL, NONE },
+    { "completion", NONE, NONE },
+    { "config", NULL, NONE },
+    { "diff", NULL, NONE },
+    { "doctor", NULL, NONE },
+    { "down", NONE, NONE },
+    { "exec", NONE, NONE },
+    { "exporter", NONE, NONE },
+    { "gpus", NULL, "print UUIDs only" },
+    { "help", NONE, NONE },
+    { "logs", NONE, "print no messages" },
+    { "nodes", NULL, "print names only" },
+    { "pools", NULL, "print names only" },
+    { "queues", NULL, "print names only" },
+    { "replay", NULL, NONE },
+    { "report", NULL, NONE },
+    { "reservations", NULL, "print names only" },
+    { "reserve", NULL, "print the name only" },
+    { "scale", NULL, NONE },
+    { "serve", NONE, NONE },
+    { "top", NULL, "print the IDs of the jobs only" },
+    { "up", NULL, NONE },
+    { "version", NULL, NONE },
+    { "wait", NONE, "print no messages" },
+    { "whatif", NULL, NONE },
+    { "when", NULL, "print the expected start only" },
+    { "why", NULL, "print the kind of the reason only" },
+};
 
-    if (option < options_common || option >= options_common + COMMON_COUNT)
-        return true;
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        if (strcmp(rows[i].verb, command->name) == 0)
-            return !rows[i].lacks[option - options_common];
+const char *option_meaning(const struct command *command, const struct option_entry *option)
+{
+    static const char *const no_clients[] = { "completion", "exporter", "help",
+                                              "replay",     "version",  NULL };
+    const char *meaning = option->meaning;
+    bool is_json = option == &options_common[COMMON_JSON];
+
+    if (option == &options_common[COMMON_SOCKET] && string_is_in(command->name, no_clients))
+        return NULL;
+    if (!is_json && option != &options_common[COMMON_QUIET])
+        return meaning;
+    for (size_t i = 0; i < COUNT_OF(exceptions); i++) {
+        const char *own = is_json ? exceptions[i].json : exceptions[i].quiet;
+        if (own && strcmp(exceptions[i].verb, command->name) == 0)
+            meaning = own;
     }
-    return true;
+    return meaning[0] ? meaning : NULL;
 }
 
 /* An option of the command, or of all commands; name NULL: by its letter. NULL: there is none. */
@@ -61,7 +97,7 @@ static const struct option_entry *find(const struct command *command, const char
 
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
         for (const struct option_entry *option = tables[i]; option->name; option++) {
-            if (option_is_taken(command, option) &&
+            if (option_meaning(command, option) &&
                 (name ? strcmp(option->name, name) == 0 : option->letter == letter))
                 return option;
         }
@@ -71,7 +107,7 @@ static const struct option_entry *find(const struct command *command, const char
 
 /* ---- help ---- */
 
-static void add_option(struct text *text, const struct option_entry *option)
+static void add_option(struct text *text, const struct option_entry *option, const char *meaning)
 {
     AUTO_RELEASE(text) struct text name = { 0 };
 
@@ -81,7 +117,7 @@ static void add_option(struct text *text, const struct option_entry *option)
         text_printf(text, "  -%c, ", option->letter);
     else
         text_add(text, "      ");
-    text_printf(text, "%-*s %s\n", OPTION_WIDTH, name.bytes, option->meaning);
+    text_printf(text, "%-*s %s\n", OPTION_WIDTH, name.bytes, meaning);
 }
 
 /* A common option that the command has itself is not shown twice. */
@@ -90,7 +126,7 @@ static void add_options(struct text *text, const struct command *command,
 {
     for (; option->name; option++) {
         if (find(command, option->name, 0) == option)
-            add_option(text, option);
+            add_option(text, option, option_meaning(command, option));
     }
 }
 
@@ -142,7 +178,7 @@ static int unknown(const struct reading *reading, const char *name)
     for (const struct option_entry *option = reading->command->options; option->name; option++)
         names[count++] = option->name;
     for (const struct option_entry *option = options_common; option->name; option++) {
-        if (option_is_taken(reading->command, option))
+        if (option_meaning(reading->command, option))
             names[count++] = option->name;
     }
     const char *nearest = string_nearest(name, names);

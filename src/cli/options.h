@@ -4,8 +4,9 @@
 
 /* options - reads the options of one command from a table
  *
- * Every command also takes --json, -q (IDs only), --socket PATH and --help. Options and words may
- * be mixed; after "--" all are words. An unknown option is an error that suggests the nearest one.
+ * Most commands also take --json and -q, those that ask the daemon --socket PATH, and all --help.
+ * Options and words may be mixed; after "--" all are words. An unknown option is an error that
+ * suggests the nearest one.
  */
 
 #include <stdbool.h>
@@ -48,9 +49,9 @@ extern const struct option_entry options_common[];
 
 struct command;
 
-/* Whether the command takes this option, which is its own or a common one: a few commands do not
- * take all common options. */
-bool option_is_taken(const struct command *command, const struct option_entry *option);
+/* The meaning of an option, its own or a common one, for this command. NULL: the command does not
+ * take it. */
+const char *option_meaning(const struct command *command, const struct option_entry *option);
 
 /* The value of an option that takes a descriptor; NULL gives -1. False: it is not a descriptor. */
 bool option_fd(const char *value, int *ret);

@@ -704,6 +704,14 @@ def test_an_option_that_a_command_has_no_use_for_is_refused(shell):
         assert "unknown option '-q'" in shell.refused(2, command, "-q")
     assert "unknown option '--json'" in shell.refused(2, "serve", "--json")
     assert "--socket" in shell.out("serve", "--help")
+    for command, option in (("attach", "--json"), ("logs", "--json"), ("report", "-q"), ("replay", "--socket"), ("version", "-q")):
+        assert "unknown option '%s'" % option in shell.refused(2, command, option)
+    assert "print the expected start only" in shell.out("when", "--help")
+
+
+def test_descriptions_of_options_are_quoted_for_fish(shell):
+    lines = [line for line in shell.out("completion", "fish").splitlines() if " -l when " in line]
+    assert len(lines) == 1 and lines[0].endswith(r"-d 'times: \'mon 14:00-16:00\', \'2030-01-31 08:00-12:00\', or a window'"), lines
 
 
 def test_prose_wraps_at_words_on_a_terminal_only(shell):

@@ -26,7 +26,7 @@ static void add_options(struct text *text, const struct command *command)
     for (size_t i = 0; sends_jobs(command) && sbatch_option_names()[i]; i++)
         text_printf(text, "--%s ", sbatch_option_names()[i]);
     for (const struct option_entry *option = options_common; option->name; option++) {
-        if (option_is_taken(command, option))
+        if (option_meaning(command, option))
             text_printf(text, "--%s ", option->name);
     }
 }
@@ -87,6 +87,18 @@ static void zsh(struct text *text)
                    "else\n    compdef _tarn tarn\nfi\n");
 }
 
+/* In single quotes, as fish reads it. */
+static void add_quoted(struct text *text, const char *words)
+{
+    text_add_char(text, '\'');
+    for (; *words; words++) {
+        if (*words == '\'' || *words == '\\')
+            text_add_char(text, '\\');
+        text_add_char(text, *words);
+    }
+    text_add_char(text, '\'');
+}
+
 static void fish(struct text *text)
 {
     for (const struct command *command = commands_all; command->name; command++) {
@@ -100,7 +112,9 @@ static void fish(struct text *text)
                         option->name);
             if (option->letter)
                 text_printf(text, " -s %c", option->letter);
-            text_printf(text, "%s -d '%s'\n", option->argument ? " -r" : "", option->meaning);
+            text_printf(text, "%s -d ", option->argument ? " -r" : "");
+            add_quoted(text, option_meaning(command, option));
+            text_add_char(text, '\n');
         }
         for (size_t k = 0; sends_jobs(command) && sbatch_option_names()[k]; k++)
             text_printf(text, "complete -c tarn -n '__fish_seen_subcommand_from %s' -l %s\n", name,
