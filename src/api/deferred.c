@@ -41,6 +41,7 @@ static void done_deferred(struct change *change, int code, const struct error *e
     }
     deferred->waiter.done = answer;
     deferred->waiter.patience = FORECAST_PATIENCE;
+    deferred->waiter.is_many = true;
     if (!deferred->ops->answers_from_forecast ||
         api_forecast_is_fresh(deferred->api, true, &deferred->waiter))
         answer(&deferred->waiter);

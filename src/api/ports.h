@@ -106,6 +106,7 @@ struct forecast_waiter {
     struct forecast_waiter *next;
     void (*done)(struct forecast_waiter *waiter);
     usec_t patience; /* it does not wait for a forecast that takes more processor time */
+    bool is_many;    /* one of many: it is content if the last one is young for what it cost */
 };
 
 /* The forecast of the live state (forecast/forecast.h). */

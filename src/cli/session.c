@@ -296,12 +296,11 @@ int session_send(struct session *session, const char *method, const char *path, 
 {
     AUTO_FREE char *bytes = body ? json_dumps(body, JSON_COMPACT) : NULL;
 
-    return exchange(session,
-                    &(struct client_request){ .method = method,
-                                              .path = path,
-                                              .body = bytes,
-                                              .length = bytes ? strlen(bytes) : 0 },
-                    ret, err);
+    return exchange(
+        session,
+        &(struct client_request){
+            .method = method, .path = path, .body = bytes, .length = bytes ? strlen(bytes) : 0 },
+        ret, err);
 }
 
 int session_get(struct session *session, const char *path, json_t **ret, struct error *err)
@@ -348,8 +347,8 @@ static void take_items(void *user, struct text *body)
         char next = length > 0 ? body->bytes[at + length] : '\0';
         json_t *item = NULL;
 
-        if ((next != ',' && next != ']') || json_parse(body->bytes + at, length, CLIENT_REPLY_MAX,
-                                                       reply_source, &item, NULL) < 0)
+        if ((next != ',' && next != ']') ||
+            json_parse(body->bytes + at, length, CLIENT_REPLY_MAX, reply_source, &item, NULL) < 0)
             break;
         list->on_item(list->user, item);
         json_decref(item);

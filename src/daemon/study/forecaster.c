@@ -16,6 +16,7 @@ enum {
     COPY_MS = 10000,   /* of any time: something stopped it */
     WAIT_MS = 500,
     MANY = 1000, /* waiting jobs: no request waits for the first forecast */
+    YOUNG = 10,  /* times its processor time: submissions one after another get no new one */
 };
 #define FRESH   USEC_PER_SEC
 #define AGE_MAX (30 * USEC_PER_SEC) /* then a forecast that does not come so far will do */
@@ -58,6 +59,21 @@ static void make(const struct forecaster *forecaster, usec_t processor, struct f
     forecast_make(&ask, ret);
 }
 
+/* Of this copy and of the copies that it made: with few jobs, these cost more than what they do. */
+static usec_t processor_spent(void)
+{
+    static const int whose[] = { RUSAGE_SELF, RUSAGE_CHILDREN };
+    struct rusage used;
+    usec_t sum = 0;
+
+    for (size_t i = 0; i < COUNT_OF(whose); i++) {
+        getrusage(whose[i], &used);
+        sum += (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * USEC_PER_SEC;
+        sum += used.ru_utime.tv_usec + used.ru_stime.tv_usec;
+    }
+    return sum;
+}
+
 static void live(void *user, int fd)
 {
     struct forecaster *forecaster = user;
@@ -67,6 +83,7 @@ static void live(void *user, int fd)
 
     setrlimit(RLIMIT_CPU, &limit);
     make(forecaster, forecaster->allowance, &forecast);
+    forecast.processor = processor_spent();
     forecast_encode(&forecast, &out);
     copy_write(fd, out.bytes, out.length);
 }
@@ -207,6 +224,14 @@ static void wait(struct forecaster *forecaster, struct forecast_waiter **list,
         uv_timer_start(&forecaster->timer, on_late, WAIT_MS, 0);
 }
 
+/* A forecast costs about ten times as much as a submission. */
+static bool is_young(const struct forecaster *forecaster)
+{
+    usec_t age = (usec_t)(uv_now(forecaster->loop) - forecaster->began) * USEC_PER_MS;
+
+    return forecaster->forecast.samples > 0 && age < forecaster->forecast.processor * YOUNG;
+}
+
 bool forecaster_is_fresh(void *user, bool is_of_waiting, struct forecast_waiter *waiter)
 {
     struct forecaster *forecaster = user;
@@ -221,6 +246,8 @@ bool forecaster_is_fresh(void *user, bool is_of_waiting, struct forecast_waiter 
                        ? forecaster->forecast.processor > waiter->patience
                        : counts[JOB_QUEUED] > MANY;
     if (forecaster->is_running && (!forecaster->waiters || is_slow))
+        return true;
+    if (waiter->is_many && is_young(forecaster))
         return true;
     if (forecaster->is_running) {
         bool is_of_now = forecaster->seen_next == journal_last(hub_journal(forecaster->hub));
