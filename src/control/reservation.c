@@ -22,7 +22,7 @@ void reserve_end(const struct control *control, const char *reservation)
 static int check(const struct state *state, const struct event_reservation *asked,
                  struct error *err)
 {
-    char missing[REQUEST_NAME_SIZE];
+    const char *missing;
 
     if (agenda_find_reservation(&state->agenda, asked->name) >= 0)
         return error_set(err, REFUSED_CONFLICT, "reservation %s: there is one of that name",
@@ -33,7 +33,7 @@ static int check(const struct state *state, const struct event_reservation *aske
     if (asked->kind == RESERVATION_QUEUE && state_find_queue(state, asked->owner) <= QUEUE_ROOT)
         return error_set(err, REFUSED_NOT_FOUND, "reservation %s: no queue '%s'", asked->name,
                          asked->owner);
-    if (!times_find_nodes(state, asked->nodes, missing))
+    if (!times_find_nodes(state, asked, &missing))
         return error_set(err, REFUSED_NOT_FOUND, "reservation %s: no node '%s'", asked->name,
                          missing);
     int64_t matching = 0;

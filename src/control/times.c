@@ -129,11 +129,12 @@ static int check_kept(const struct state *state, const struct config *config, st
     return 0;
 }
 
-bool times_find_nodes(const struct state *state, const char *nodes, char *ret_missing)
+bool times_find_nodes(const struct state *state, const struct event_reservation *reservation,
+                      const char **ret_missing)
 {
-    for (const char *at = nodes; *at; at += strcspn(at, ","), at += *at == ',') {
-        snprintf(ret_missing, REQUEST_NAME_SIZE, "%.*s", (int)strcspn(at, ","), at);
-        if (state_find_node(state, ret_missing) < 0)
+    for (uint32_t i = 0; i < reservation->where_count; i++) {
+        *ret_missing = reservation->where[i].value;
+        if (state_find_node(state, *ret_missing) < 0)
             return false;
     }
     return true;
@@ -143,8 +144,8 @@ static int check_nodes(const struct state *state, const struct config *config, s
 {
     for (size_t i = 0; i < config->reservation_count; i++) {
         const struct event_reservation *reservation = &config->reservations[i];
-        char missing[REQUEST_NAME_SIZE];
-        if (!times_find_nodes(state, reservation->nodes, missing))
+        const char *missing;
+        if (!times_find_nodes(state, reservation, &missing))
             return error_set(err, -EINVAL, "reservation %s: nodes: no node '%s'", reservation->name,
                              missing);
     }

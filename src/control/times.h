@@ -36,7 +36,8 @@ int times_add_window(struct times *times, const struct control *control, const c
 
 /* Whether all of these nodes (comma-separated) are known; else ret_missing (REQUEST_NAME_SIZE
  * bytes) has an unknown one. */
-bool times_find_nodes(const struct state *state, const char *nodes, char *ret_missing);
+bool times_find_nodes(const struct state *state, const struct event_reservation *reservation,
+                      const char **ret_missing);
 
 /* The text is a calendar expression without a span in the next ten years. */
 bool times_are_over(const struct control *control, const char *words, const struct zone *zone);

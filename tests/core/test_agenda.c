@@ -318,6 +318,7 @@ static void a_snapshot_has_all_of_it(void **unused)
                                              .kind = RESERVATION_USER,
                                              .owner = "ana",
                                              .gpus = 1,
+                                             .nodes = "n1,n2", /* as in older journals */
                                              .maker = "ben" } });
     tell_at(
         state, HOURS(3),
@@ -340,8 +341,12 @@ static void a_snapshot_has_all_of_it(void **unused)
     assert_true(spent(loaded, ACCOUNT_MONEY, HOURS(3)) > 0);
     assert_true(spent(loaded, ACCOUNT_GPU_TIME, HOURS(3)) > 0);
     assert_int_equal(loaded->agenda.next_edge, HOURS(4));
-    assert_int_equal(loaded->agenda.reservations.items[0].user,
-                     state->agenda.reservations.items[0].user);
+    const struct reservation *exam = &loaded->agenda.reservations.items[0];
+    assert_int_equal(exam->user, state->agenda.reservations.items[0].user);
+    assert_int_equal(exam->where.count, 2);
+    assert_string_equal(exam->where.items[1].key, "node");
+    assert_string_equal(exam->where.items[1].value, "n2");
+    assert_true(exam->where.items[0].is_or && !exam->where.items[1].is_or);
 }
 
 static void what_makes_no_sense_is_refused(void **unused)

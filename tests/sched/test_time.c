@@ -16,6 +16,7 @@
 
 #include "chaos.h"
 #include "check.h"
+#include "core/cluster/label.h"
 
 enum { SEEDS = 120, STEPS = 500 };
 
@@ -50,10 +51,12 @@ static bool is_inside(const struct window *window, usec_t from, usec_t until)
     return false;
 }
 
-static bool is_on(const struct state *state, const struct job *job, const char *node)
+static bool is_on(const struct state *state, const struct job *job,
+                  const struct reservation *reservation)
 {
     for (uint32_t i = 0; i < job->run->lease->members_count; i++) {
-        if (strcmp(state->nodes.items[job->run->lease->members[i].node].name, node) == 0)
+        if (where_holds(reservation->where.items, (uint32_t)reservation->where.count,
+                        &state->nodes.items[job->run->lease->members[i].node], NULL))
             return true;
     }
     return false;
@@ -112,7 +115,7 @@ static void check_grant(const struct lab *lab, const struct job *job, uint64_t s
         }
         if (!is_inside(window, now, until))
             continue;
-        if (reservation->gpus == 0 && is_on(state, job, reservation->nodes))
+        if (reservation->gpus == 0 && is_on(state, job, reservation))
             fail_msg("seed %" PRIu64 ": job %" PRIu64 " starts on a reserved machine", seed,
                      job->id);
         barred_grants++;
@@ -135,7 +138,7 @@ static void check_gone(const struct lab *lab, uint64_t seed)
         for (const struct job *job = state->first_job; job; job = job->next) {
             if (job->state != JOB_GRANTED && job->state != JOB_RUNNING)
                 continue;
-            if (job->is_preemptible && is_on(state, job, reservation->nodes) &&
+            if (job->is_preemptible && is_on(state, job, reservation) &&
                 !is_owner(state, reservation, job))
                 fail_msg("seed %" PRIu64 ": job %" PRIu64 " should be gone", seed, job->id);
         }

@@ -66,7 +66,8 @@ static void all_of_it_is_read(void **state)
     assert_string_equal(config->reservations[0].model, "h100");
     assert_int_equal(config->reservations[1].kind, RESERVATION_MAINTENANCE);
     assert_string_equal(config->reservations[1].window, "weekend");
-    assert_string_equal(config->reservations[1].nodes, "n3,n4");
+    assert_int_equal(config->reservations[1].where_count, 2);
+    assert_string_equal(config->reservations[1].where[1].value, "n4");
     assert_string_equal(config->reservations[2].owner, "ana");
     const struct event_queue *research = &config->queues[1];
     assert_int_equal(research->during_count, 3);

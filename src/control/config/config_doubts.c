@@ -186,8 +186,7 @@ static void check_pool(struct doubts *doubts, const struct event_pool *event)
     const struct config *config = doubts->config;
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < event->where_count; i++)
-        list_add(&pool.where, event->where[i]);
+    where_assign(&pool.where, NULL, NULL, event->where, event->where_count);
     LIST_EACH (const struct device, device, &doubts->state->devices)
         count += !is_described(doubts->state, device) && matches(doubts, &pool, device);
     pool.devices = 0; /* nor its number */

@@ -12,6 +12,13 @@ static const char *window_name(const struct state *state, uint32_t window)
     return state->agenda.windows.items[window]->name;
 }
 
+static void add_where(struct config *config, const where_list *where, const struct where_term **ret,
+                      uint32_t *ret_count)
+{
+    LIST_EACH (const struct where_term, term, where)
+        *(struct where_term *)CONFIG_NEW(config, *ret, *ret_count) = *term;
+}
+
 static void add_pool(struct config *config, const struct state *state, const struct pool *pool)
 {
     struct event_pool *added = CONFIG_NEW(config, config->pools, config->pool_count);
@@ -27,8 +34,7 @@ static void add_pool(struct config *config, const struct state *state, const str
                                   .milli_max = pool->is_static ? 0 : pool->base_max,
                                   .devices = pool->devices,
                                   .mig = pool->mig };
-    LIST_EACH (const struct where_term, term, &pool->where)
-        *(struct where_term *)CONFIG_NEW(config, added->where, added->where_count) = *term;
+    add_where(config, &pool->where, &added->where, &added->where_count);
     for (size_t i = 0; i < pool->during.count; i++) {
         const struct pool_during *at = &pool->during.items[i];
         struct event_pool_during *during = CONFIG_NEW(config, added->during, added->during_count);
@@ -131,12 +137,12 @@ void times_reservation_of(struct config *config, const struct state *state,
         .name = config_text(config, reservation->name),
         .owner = config_text(config, reservation->owner),
         .model = config_text(config, reservation->model),
-        .nodes = config_text(config, reservation->nodes),
         .window = config_text(config, window_name(state, reservation->window)),
         .maker = "",
         .gpus = reservation->gpus,
         .kind = reservation->kind,
     };
+    add_where(config, &reservation->where, &ret->where, &ret->where_count);
 }
 
 static void add_agenda(struct config *config, const struct state *state)

@@ -46,10 +46,6 @@ struct node;
 
 void pool_release(struct pool *pool);
 
-/* Convert the lists of older journals and snapshots into conditions: comma-separated nodes, one of
- * which a device must be on, and labels, all of which it must have; NULL: none. */
-void pool_take_names(where_list *where, const char *nodes, const char *labels);
-
 /* Whether the device meets the conditions of the pool. */
 bool pool_matches(const struct pool *pool, const struct device *device, const struct node *node);
 

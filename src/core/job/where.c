@@ -195,3 +195,29 @@ bool where_is_valid(const struct where_term *terms, uint32_t count)
                    (i + 1 < count || !terms[i].is_or);
     return is_valid;
 }
+
+static void add_names(where_list *where, const char *names, const char *key)
+{
+    for (const char *at = names ? names : ""; *at; at += strcspn(at, ","), at += *at == ',') {
+        struct where_term term;
+        size_t length = strcspn(at, ",");
+        memset(&term, 0, sizeof(term));
+        snprintf(term.key, sizeof(term.key), "%.*s", key ? (int)strlen(key) : (int)length,
+                 key ? key : at);
+        snprintf(term.value, sizeof(term.value), "%.*s", key ? (int)length : 0, at);
+        term.has_value = key != NULL;
+        term.is_or = key && at[length] == ',';
+        list_add(where, term);
+    }
+}
+
+bool where_assign(where_list *list, const char *nodes, const char *labels,
+                  const struct where_term *terms, uint32_t count)
+{
+    list->count = 0;
+    add_names(list, nodes, "node");
+    add_names(list, labels, NULL);
+    for (uint32_t i = 0; i < count; i++)
+        list_add(list, terms[i]);
+    return where_is_valid(list->items, (uint32_t)list->count);
+}

@@ -43,6 +43,12 @@ uint32_t where_end(const struct where_term *terms, uint32_t count, uint32_t firs
 /* One condition, as where_parse reads it. */
 void where_format(const struct where_term *terms, uint32_t count, struct text *text);
 
+/* Replace the conditions by those of an event or a snapshot. nodes, labels: the comma-separated
+ * names of older ones, of which one node and all labels are required; or NULL. False: the terms are
+ * invalid. */
+bool where_assign(where_list *list, const char *nodes, const char *labels,
+                  const struct where_term *terms, uint32_t count);
+
 /* Whether the terms of a record are valid. */
 bool where_is_valid(const struct where_term *terms, uint32_t count);
 

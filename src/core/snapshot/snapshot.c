@@ -167,7 +167,12 @@ static void put_agenda(struct text *out, const struct agenda *agenda, struct tex
     for (size_t i = 0; i < agenda->windows.count; i++)
         put_window(out, agenda->windows.items[i], scratch);
     PUT_ALL(out, TARIFF, agenda->tariffs, scratch);
-    PUT_ALL(out, RESERVATION, agenda->reservations, scratch);
+    LIST_EACH (const struct reservation, reservation, &agenda->reservations)
+        put(out, RESERVATION,
+            &(struct saved_reservation){ .reservation = *reservation,
+                                         .where = reservation->where.items,
+                                         .where_count = (uint32_t)reservation->where.count },
+            scratch);
     PUT_ALL(out, CRON, agenda->crons, scratch);
 }
 

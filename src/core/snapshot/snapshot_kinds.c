@@ -169,15 +169,17 @@ static const struct field tariff_fields[] = {
 };
 
 static const struct field reservation_fields[] = {
-    RECORD_TEXT(struct reservation, 1, name, ""),
-    RECORD_TEXT(struct reservation, 2, owner, ""),
-    RECORD_TEXT(struct reservation, 3, model, ""),
-    RECORD_TEXT(struct reservation, 4, nodes, ""),
-    RECORD_TEXT(struct reservation, 5, maker, ""),
-    RECORD_UINT(struct reservation, 6, window, "number of the window"),
-    RECORD_UINT(struct reservation, 7, user, "number of the user"),
-    RECORD_UINT(struct reservation, 8, gpus, ""),
-    RECORD_UINT(struct reservation, 9, kind, ""),
+    RECORD_TEXT(struct saved_reservation, 1, reservation.name, ""),
+    RECORD_TEXT(struct saved_reservation, 2, reservation.owner, ""),
+    RECORD_TEXT(struct saved_reservation, 3, reservation.model, ""),
+    RECORD_TEXT(struct saved_reservation, 4, nodes,
+                "only in older snapshots: names of nodes, comma-separated"),
+    RECORD_TEXT(struct saved_reservation, 5, reservation.maker, ""),
+    RECORD_UINT(struct saved_reservation, 6, reservation.window, "number of the window"),
+    RECORD_UINT(struct saved_reservation, 7, reservation.user, "number of the user"),
+    RECORD_UINT(struct saved_reservation, 8, reservation.gpus, ""),
+    RECORD_UINT(struct saved_reservation, 9, reservation.kind, ""),
+    RECORD_LIST(struct saved_reservation, 10, where, "conditions on its nodes", &where_term_record),
 };
 
 static const struct field cron_fields[] = {

@@ -47,6 +47,13 @@ struct saved_pool {
     uint32_t where_count;
 };
 
+struct saved_reservation {
+    struct reservation reservation;
+    char *nodes; /* in older snapshots, instead of conditions */
+    const struct where_term *where;
+    uint32_t where_count;
+};
+
 struct saved_window {
     const char *name, *words;
     const struct event_span *spans;

@@ -101,17 +101,17 @@ static int load_device(struct state *state, const struct device *saved, struct e
 static int load_pool(struct state *state, const struct saved_pool *saved, struct error *err)
 {
     struct saved_pool copy = *saved;
+    where_list where = { 0 };
 
-    if (!where_is_valid(saved->where, saved->where_count))
+    if (!where_assign(&where, saved->nodes, saved->labels, saved->where, saved->where_count)) {
+        list_release(&where);
         return error_set(err, -EBADMSG, "snapshot: pool %s is invalid", saved->pool.name);
+    }
     record_own(snapshot_type(POOL), &copy);
     string_put(&copy.nodes, NULL);
     string_put(&copy.labels, NULL);
     struct pool pool = copy.pool;
-    pool.where = (where_list){ 0 };
-    pool_take_names(&pool.where, saved->nodes, saved->labels);
-    for (uint32_t i = 0; i < saved->where_count; i++)
-        list_add(&pool.where, saved->where[i]);
+    pool.where = where;
     pool.mig = pool.mig <= POOL_MIG_ON ? pool.mig : POOL_MIG_ANY;
     pool.during = (__typeof__(pool.during)){ 0 };
     for (uint32_t i = 0; i < saved->during_count; i++) {
@@ -503,14 +503,23 @@ static int load_tariff(struct state *state, const struct tariff *saved, struct e
     return 0;
 }
 
-static int load_reservation(struct state *state, const struct reservation *saved, struct error *err)
+static int load_reservation(struct state *state, const struct saved_reservation *saved,
+                            struct error *err)
 {
-    struct reservation reservation = *saved;
+    struct saved_reservation copy = *saved;
+    where_list where = { 0 };
 
-    if (saved->window >= state->agenda.windows.count || saved->kind > RESERVATION_USER)
-        return error_set(err, -EBADMSG, "snapshot: reservation %s is invalid", saved->name);
-    record_own(snapshot_type(RESERVATION), &reservation);
-    list_add(&state->agenda.reservations, reservation);
+    if (!where_assign(&where, saved->nodes, NULL, saved->where, saved->where_count) ||
+        copy.reservation.window >= state->agenda.windows.count ||
+        copy.reservation.kind > RESERVATION_USER) {
+        list_release(&where);
+        return error_set(err, -EBADMSG, "snapshot: reservation %s is invalid",
+                         copy.reservation.name);
+    }
+    record_own(snapshot_type(RESERVATION), &copy);
+    string_put(&copy.nodes, NULL);
+    copy.reservation.where = where;
+    list_add(&state->agenda.reservations, copy.reservation);
     return 0;
 }
 

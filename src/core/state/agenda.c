@@ -18,7 +18,7 @@ void reservation_release(struct reservation *reservation)
     free(reservation->name);
     free(reservation->owner);
     free(reservation->model);
-    free(reservation->nodes);
+    list_release(&reservation->where);
     free(reservation->maker);
 }
 

@@ -44,10 +44,10 @@ enum reservation_kind { RESERVATION_MAINTENANCE, RESERVATION_QUEUE, RESERVATION_
 
 struct reservation {
     char *name;
-    char *owner; /* the queue or user; "" for maintenance */
-    char *model; /* "": any */
-    char *nodes; /* comma-separated; "": any */
-    char *maker; /* the user who created it; "": the configuration */
+    char *owner;      /* the queue or user; "" for maintenance */
+    char *model;      /* "": any */
+    where_list where; /* conditions on its nodes; none: any */
+    char *maker;      /* the user who created it; "": the configuration */
     uint32_t window;
     uint32_t user; /* of a reservation for a user: their number in the state */
     uint32_t gpus; /* 0: whole nodes */

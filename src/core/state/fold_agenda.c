@@ -57,8 +57,9 @@ static int fold_reservation(struct state *state, const struct event_reservation 
     reservation->gpus = event->gpus;
     string_set(&reservation->owner, event->owner);
     string_set(&reservation->model, event->model);
-    string_set(&reservation->nodes, event->nodes);
     string_set(&reservation->maker, event->maker);
+    if (!where_assign(&reservation->where, event->nodes, NULL, event->where, event->where_count))
+        return error_set(err, -EBADMSG, "reservation %s: invalid conditions", event->name);
     reservation->user =
         event->kind == RESERVATION_USER ? state_claim_user(state, reservation->owner) : 0;
     return 0;

@@ -143,11 +143,7 @@ static int fold_pool(struct state *state, const struct event_pool *event, struct
     pool->mig = event->mig <= POOL_MIG_ON ? event->mig : POOL_MIG_ANY;
     string_set(&pool->queue, event->queue);
     string_set(&pool->model, event->model);
-    pool->where.count = 0;
-    pool_take_names(&pool->where, event->nodes, event->labels);
-    for (uint32_t i = 0; i < event->where_count; i++)
-        list_add(&pool->where, event->where[i]);
-    if (!where_is_valid(pool->where.items, (uint32_t)pool->where.count))
+    if (!where_assign(&pool->where, event->nodes, event->labels, event->where, event->where_count))
         return error_set(err, -EBADMSG, "pool %s: invalid conditions", event->name);
     return set_pool_during(state, pool, event, err);
 }

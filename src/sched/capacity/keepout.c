@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/cluster/label.h"
 #include "sched/job_facts.h"
 
 enum { SLOTS_MOST = 64 };
@@ -108,15 +109,9 @@ bool keepouts_allow(const struct keepouts *keepouts, const struct state *state,
 
 /* ---- whole nodes ---- */
 
-static bool is_named(const struct reservation *reservation, const char *node)
+static bool is_on(const struct reservation *reservation, const struct node *node)
 {
-    size_t length = strlen(node);
-
-    for (const char *at = reservation->nodes; *at; at += strcspn(at, ","), at += *at == ',') {
-        if (strcspn(at, ",") == length && strncmp(at, node, length) == 0)
-            return true;
-    }
-    return false;
+    return where_holds(reservation->where.items, (uint32_t)reservation->where.count, node, NULL);
 }
 
 static void shut_machines(struct keepouts *keepouts, const struct state *state, uint32_t number,
@@ -125,7 +120,7 @@ static void shut_machines(struct keepouts *keepouts, const struct state *state, 
     const struct reservation *reservation = &state->agenda.reservations.items[number];
 
     for (uint32_t i = 0; i < state->nodes.count; i++) {
-        if (reservation->nodes[0] && is_named(reservation, state->nodes.items[i].name))
+        if (reservation->where.count > 0 && is_on(reservation, &state->nodes.items[i]))
             list_add(&keepouts->items,
                      (struct keepout){ .node = i, .reservation = number, .queue = queue });
     }
@@ -178,7 +173,7 @@ static bool may_keep(const struct choosing *choosing, const struct device *devic
 
     if (reservation->model[0] && strcmp(reservation->model, device->model) != 0)
         return false;
-    if (reservation->nodes[0] && !is_named(reservation, state->nodes.items[device->node].name))
+    if (!is_on(reservation, &state->nodes.items[device->node]))
         return false;
     return device->pool == 0 && device_is_usable(state, device);
 }

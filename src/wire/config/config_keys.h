@@ -104,9 +104,9 @@ extern const struct setting_ops setting_ops[SETTING_KINDS];
 kind_read_fn read_oom_retry, read_bound, read_listed, read_people, read_shape, read_during,
     read_pool_during, read_budget;
 kind_read_fn read_when, read_owner, read_section, read_queues, read_prices, read_speeds;
-kind_read_fn read_devices, read_env, read_files, read_gpu_labels, read_names, read_pool_names,
-    read_silences, read_until, read_where, read_words;
-kind_write_fn write_devices, write_gpu_labels, write_lines, write_names, write_pool_names,
+kind_read_fn read_devices, read_env, read_files, read_gpu_labels, read_terms, read_silences,
+    read_until, read_where, read_words;
+kind_write_fn write_devices, write_gpu_labels, write_lines, write_names, write_terms,
     write_silences, write_until;
 kind_write_fn write_oom_retry, write_bound, write_listed, write_people, write_during, write_budget;
 kind_write_fn write_when, write_owner, write_section, write_windows, write_prices, write_speeds;

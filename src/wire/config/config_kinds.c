@@ -271,11 +271,9 @@ static json_t *write_text(const struct setting_view *of)
 /* As it is written, a list in one line. */
 static void spell(const struct setting *row, const json_t *value, struct text *out)
 {
-    const char *separator = row->kind == SETTING_NAMES || row->kind == SETTING_POOL_NODES ||
-                                    row->kind == SETTING_DEVICES
-                                ? " "
-                            : row->kind == SETTING_WHERE ? ", "
-                                                         : ",";
+    const char *separator = row->kind == SETTING_TERM_NODES || row->kind == SETTING_DEVICES ? " "
+                            : row->kind == SETTING_WHERE                                    ? ", "
+                                                                                            : ",";
 
     if (json_is_string(value))
         text_add(out, json_string_value(value));

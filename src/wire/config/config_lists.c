@@ -15,23 +15,6 @@
 
 /* ---- lists of names, with commas between ---- */
 
-int read_names(const struct setting_place *place)
-{
-    AUTO_RELEASE(text) struct text list = { 0 };
-    char **names = NULL;
-    size_t count = 0;
-
-    int code = reader_names(place->reader, place->object, place->key, (size_t)place->row->most,
-                            &names, &count);
-    for (size_t i = 0; i < count && code == 0; i++)
-        text_printf(&list, "%s%s", i > 0 ? "," : "", names[i]);
-    if (code == 0) {
-        string_list_destroy(names);
-        code = setting_store_text(place, text_string(&list));
-    }
-    return code;
-}
-
 /* A name, or a name and a value. Those of core/cluster/label.h are of every node and device. */
 bool is_label(const char *word)
 {

@@ -34,8 +34,8 @@ static int64_t budget_most(const char *key)
 }
 
 /* The period and how firm it is, of a budget that is a map. */
-static int read_terms(const struct reader *reader, const json_t *map, enum period *ret_period,
-                      uint8_t *ret_firmness)
+static int read_budget_terms(const struct reader *reader, const json_t *map,
+                             enum period *ret_period, uint8_t *ret_firmness)
 {
     const char *names[KEYS_MAX], *per = NULL;
     const json_t *hard = reader_get(map, "hard");
@@ -74,7 +74,7 @@ static int read_budget_of(const struct setting_place *place, const struct reader
     enum period period = PERIOD_MONTH;
     uint8_t firmness = BUDGET_SOFT;
 
-    int code = is_map ? read_terms(&inner, object, &period, &firmness) : 0;
+    int code = is_map ? read_budget_terms(&inner, object, &period, &firmness) : 0;
     if (code < 0)
         return code;
     if (!json_is_number(value) || amount < 0 || amount > (double)most)

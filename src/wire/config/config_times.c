@@ -180,7 +180,7 @@ int reservation_check(const struct reader *reader, const json_t *object,
                       struct event_reservation *reservation)
 {
     reservation->maker = "";
-    if (reservation->gpus == 0 && !reservation->nodes[0])
+    if (reservation->gpus == 0 && reservation->where_count == 0)
         return reader_fail(reader, -EINVAL, object, NULL, "expected gpus: N or nodes: [NAME]");
     if (reservation->model[0] && reservation->gpus == 0)
         return reader_fail(reader, -EINVAL, object, "model", "expected gpus: N with it");
@@ -213,9 +213,11 @@ void reservation_say(const struct config *config, const struct event_reservation
                     reservation->model[0]    ? reservation->model
                     : reservation->gpus == 1 ? "gpu"
                                              : "gpus");
-    if (reservation->nodes[0])
-        text_add(text, reservation->gpus > 0 ? " of " : ", ");
-    for (const char *at = reservation->nodes; *at; at++)
-        text_add_char(text, *at == ',' ? ' ' : *at);
+    for (uint32_t i = 0; i < reservation->where_count; i++)
+        text_printf(text, "%s%s",
+                    i > 0                   ? " "
+                    : reservation->gpus > 0 ? " of "
+                                            : ", ",
+                    reservation->where[i].value);
     text_printf(text, ", %s", times_words(config, reservation->window));
 }

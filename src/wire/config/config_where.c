@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The conditions of a pool, of which two kinds have keys of their own. */
+/* The conditions of a pool or a reservation, of which two kinds have keys of their own. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -8,12 +9,32 @@
 #include "wire/json.h"
 #include "wire/where_text.h"
 
-enum { POOL_NAMES_MAX = 4096 };
+enum { NAMES_MAX = 4096 };
 
-static void add_terms(struct config *config, struct event_pool *pool, const where_list *terms)
+/* The member of a row, in a pool or a reservation, with its count. */
+struct terms {
+    const struct where_term *items;
+    uint32_t count;
+};
+static_assert(offsetof(struct event_pool, where_count) - offsetof(struct event_pool, where) ==
+                  offsetof(struct terms, count),
+              "the conditions of a pool, and their count");
+static_assert(offsetof(struct event_reservation, where_count) -
+                      offsetof(struct event_reservation, where) ==
+                  offsetof(struct terms, count),
+              "the conditions of a reservation, and their count");
+
+static struct terms *terms_of(const struct setting *row, const void *base)
 {
-    for (size_t i = 0; i < terms->count; i++)
-        *(struct where_term *)CONFIG_NEW(config, pool->where, pool->where_count) = terms->items[i];
+    return (struct terms *)((uintptr_t)base + row->offset);
+}
+
+static void add_terms(const struct setting_place *place, const where_list *added)
+{
+    struct terms *terms = terms_of(place->row, place->base);
+
+    LIST_EACH (const struct where_term, term, added)
+        *(struct where_term *)CONFIG_NEW(place->config, terms->items, terms->count) = *term;
 }
 
 /* To a list of any length. */
@@ -29,9 +50,9 @@ static int add_parsed(where_list *terms, const char *condition, struct error *er
 }
 
 /* A label stands for its condition. */
-int read_pool_names(const struct setting_place *place)
+int read_terms(const struct setting_place *place)
 {
-    bool is_node = place->row->kind == SETTING_POOL_NODES;
+    bool is_node = place->row->kind == SETTING_TERM_NODES;
     bool is_list = json_is_array(place->value);
     size_t count = is_list ? json_array_size(place->value) : 1;
     where_list terms = { 0 };
@@ -42,8 +63,8 @@ int read_pool_names(const struct setting_place *place)
             json_string_value(is_list ? json_array_get(place->value, i) : place->value);
         bool is_good = word && (is_node ? name_is_valid(word) : is_label(word));
         AUTO_FREE char *condition = mem_printf("%s%s", is_node ? "node=" : "", word ? word : "");
-        if (count > POOL_NAMES_MAX)
-            code = place_fail(place, -E2BIG, "more than %d names", POOL_NAMES_MAX);
+        if (count > NAMES_MAX)
+            code = place_fail(place, -E2BIG, "more than %d names", NAMES_MAX);
         else if (!is_good)
             code = place_fail(place, -EINVAL, "expected a name or a list of names, like %s",
                               place->row->example);
@@ -53,7 +74,7 @@ int read_pool_names(const struct setting_place *place)
     for (size_t i = 0; i + 1 < terms.count && is_node; i++)
         terms.items[i].is_or = true;
     if (code == 0)
-        add_terms(place->config, place->base, &terms);
+        add_terms(place, &terms);
     list_release(&terms);
     return code;
 }
@@ -64,7 +85,7 @@ int read_where(const struct setting_place *place)
 
     int code = where_read(place->reader, place->object, place->key, &terms);
     if (code == 0)
-        add_terms(place->config, place->base, &terms);
+        add_terms(place, &terms);
     list_release(&terms);
     return code;
 }
@@ -78,9 +99,9 @@ static enum setting_kind key_of(const struct where_term *terms, uint32_t count)
         is_node =
             is_node && strcmp(terms[i].key, "node") == 0 && terms[i].has_value && !terms[i].is_not;
     if (is_node)
-        return SETTING_POOL_NODES;
+        return SETTING_TERM_NODES;
     return count == 1 && !terms[0].has_value && !terms[0].is_not && !label_is_builtin(terms[0].key)
-               ? SETTING_POOL_LABELS
+               ? SETTING_TERM_LABELS
                : SETTING_WHERE;
 }
 
@@ -91,22 +112,22 @@ static void append_all(json_t *list, json_t *more)
 }
 
 /* The first condition about nodes is `nodes`, another one stands in `where`. */
-json_t *write_pool_names(const struct setting_view *of)
+json_t *write_terms(const struct setting_view *of)
 {
-    const struct event_pool *pool = of->base;
+    const struct terms *all = terms_of(of->row, of->base);
     bool has_nodes = false;
     json_t *list = json_array();
 
-    for (uint32_t i = 0, end; i < pool->where_count; i = end) {
-        const struct where_term *terms = &pool->where[i];
-        end = where_end(pool->where, pool->where_count, i);
+    for (uint32_t i = 0, end; i < all->count; i = end) {
+        const struct where_term *terms = &all->items[i];
+        end = where_end(all->items, all->count, i);
         enum setting_kind kind = key_of(terms, end - i);
-        if (kind == SETTING_POOL_NODES && has_nodes)
+        if (kind == SETTING_TERM_NODES && has_nodes)
             kind = SETTING_WHERE;
-        has_nodes |= kind == SETTING_POOL_NODES;
+        has_nodes |= kind == SETTING_TERM_NODES;
         if (kind != of->row->kind)
             continue;
-        if (kind == SETTING_POOL_NODES) {
+        if (kind == SETTING_TERM_NODES) {
             for (uint32_t k = 0; k < end - i; k++)
                 json_array_append_new(list, json_string(terms[k].value));
         } else
