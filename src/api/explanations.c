@@ -228,7 +228,8 @@ static void add_promise(const struct api *api, const struct job *job, const stru
     if (!is_first || why->at == 0)
         return;
     bool is_open = why->at == USEC_NEVER || (api_start(api, job, &start) && start.is_open);
-    bool is_guaranteed = !is_open && !api_state(api)->settings.predict;
+    usec_t guaranteed = sched_guaranteed_start(api_brain(api), job);
+    bool is_guaranteed = guaranteed != USEC_NEVER;
     char left[UNITS_TEXT_SIZE];
     AUTO_RELEASE(text) struct text line = { 0 };
     text_add(&line, "first in line: no job that would delay it starts before it");
@@ -236,7 +237,7 @@ static void add_promise(const struct api *api, const struct job *job, const stru
         text_add(&line, "; the jobs that it waits for have no time limit");
     else if (is_guaranteed)
         text_printf(&line, "; starts within %s",
-                    units_format_duration(left, why->at > now ? why->at - now : 0));
+                    units_format_duration(left, guaranteed > now ? guaranteed - now : 0));
     add_line(lines, is_guaranteed ? "promised" : "in line", line.bytes);
 }
 

@@ -107,19 +107,21 @@ def test_a_begin_time_is_waited_for(api):
     assert 3590 < said["start"]["in_seconds"] <= 3601
 
 
-def test_why_has_the_start_and_the_job_whose_reservation_is_in_the_way(api, daemon):
-    api.put("/v1/config", {"order": "fifo", "predict": False})
-    submit(api, 60, 2, max_duration="1m")
+@pytest.mark.parametrize("predict", [False, True])
+def test_why_has_the_start_and_the_job_whose_reservation_is_in_the_way(api, daemon, predict):
+    api.put("/v1/config", {"order": "fifo", "predict": predict})
+    running = submit(api, 60, 2, max_duration="1m", grace="5s")
+    api.wait_state(running, "running")
     wide = submit(api, 0, 4, max_duration="1m")
     late = submit(api, 0, 2, max_duration="1h")
     wait_until("the last is behind the reservation", lambda: api.why(late)["kind"] == "reserved")
     assert api.why(late)["on"] == wide
     why = api.why(wide)
     assert why["promised"] and 0 < why["start"]["in_seconds"] < 61
-    assert clock(why["start"]["high"]) <= time.time() + 61
-    assert clock(why["start"]["guaranteed"]) <= time.time() + 61 and "promised within" in when(api, wide)["text"]
+    # Its limit, its grace period, and 10 s until the devices are free.
+    assert clock(why["start"]["high"]) <= clock(why["start"]["guaranteed"]) <= time.time() + 61 + 5 + 10 and "promised within" in when(api, wide)["text"]
     lines = "\n".join(why["lines"])
-    assert "starts    in about" in lines and "first in line" in lines
+    assert "starts    in about" in lines and "first in line" in lines and "promised" in lines
     assert "8 of 10 times" in tarn(daemon, "why", str(late))
 
 

@@ -248,13 +248,6 @@ static usec_t promised_at(const struct brain *brain, const struct job *job)
     return 0;
 }
 
-usec_t sched_guaranteed_start(const struct brain *brain, const struct job *job)
-{
-    usec_t promised = brain->state->settings.predict ? 0 : promised_at(brain, job);
-
-    return promised > 0 ? promised : USEC_NEVER;
-}
-
 /* The promise holds whatever happens where it goes by limits; elsewhere it is a guess, too. */
 static usec_t base_wait(struct brain *brain, const struct estimate_ask *wanted,
                         usec_t *ret_promised)

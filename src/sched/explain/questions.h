@@ -43,8 +43,8 @@ struct end_estimate {
     usec_t limits_only;
 };
 
-/* A start that nothing delays which the brain decides: its promise, where promises go by time
- * limits. USEC_NEVER: it has none. */
+/* The latest start that follows from time limits, whatever jobs with limits users submit
+ * (guarantee.c). USEC_NEVER: there is none. */
 usec_t sched_guaranteed_start(const struct brain *brain, const struct job *job);
 
 /* The start that the default order keeps for a waiting job (ordering/plain.h), and that in the

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starts that no decision of the brain delays
+ *
+ * The place of a job at the head of the line is found from the ends of running jobs. It holds if
+ *
+ * - those ends are time limits, and not predictions or estimates,
+ * - no job comes before it: jobs start in the order of their numbers, it has the highest priority
+ *   that users may set, all older jobs run, and none of these starts again after its end,
+ * - nothing but room decides on its start: there are no other queues, limits, windows,
+ *   reservations and pools.
+ *
+ * The default order starts short jobs first. A job that is submitted later may then take the place,
+ * so there is no guarantee. (plain.h bounds such waits, by predictions.)
+ *
+ * What may still delay it: a job that is backfilled later by its estimate, or without a limit by
+ * its predicted run time, and outlives that; or one with a longer grace period than those that run.
+ */
+#include "sched/brain.h"
+#include "sched/explain/questions.h"
+
+/* A device may be used again only when the last job's processes have left it. */
+#define HANDOVER (10 * USEC_PER_SEC)
+
+static const struct promise *first_promise(const struct brain *brain, const struct job *job)
+{
+    const struct promise *first = brain->reserve.promises.held.items;
+
+    return brain->reserve.promises.count > 0 && first->job == job->id && first->at != USEC_NEVER
+               ? first
+               : NULL;
+}
+
+static bool is_unbounded(const struct queue *queue)
+{
+    for (size_t i = 0; i < RESOURCES_MAX; i++) {
+        if (!quota_is_empty(&queue->quota[i]))
+            return false;
+    }
+    return queue->during.count + queue->subjects.count + queue->cells.count +
+               queue->budgets.count ==
+           0;
+}
+
+/* Whether nothing but room decides on a start. */
+static bool only_room_decides(const struct brain *brain)
+{
+    const struct state *state = brain->state;
+
+    for (uint32_t i = 0; i < state->queues.count; i++) {
+        const struct queue *queue = &state->queues.items[i];
+        if (!queue->is_removed && (i > QUEUE_DEFAULT || !is_unbounded(queue)))
+            return false;
+    }
+    return state->agenda.windows.count == 0 && brain->keepouts.items.count == 0 &&
+           !brain->layout.has_bounds && !brain->layout.has_static_pools;
+}
+
+/* Whether it is the next of all jobs that are known, and of those that users may still submit. */
+static bool is_at_the_head(const struct brain *brain, const struct job *job)
+{
+    const struct pending_queue *queue = &brain->pending.queues.items[job->queue];
+
+    if (!job->pending_bucket || queue->first != job || job->pending_bucket->array != 0 ||
+        job->priority < queue_rules_of(brain->state->queues.items, job->queue).priority_most)
+        return false;
+    for (size_t i = 0; i < queue->buckets.count; i++) {
+        if (queue->buckets.items[i]->priority > job->priority)
+            return false;
+    }
+    if (brain->state->job_counts[JOB_HELD] + brain->state->job_counts[JOB_WAITING] == 0)
+        return true;
+    for (const struct job *at = job->previous; at; at = at->previous) {
+        if (at->state == JOB_HELD || at->state == JOB_WAITING)
+            return false;
+    }
+    return true;
+}
+
+/* Whether it may wait once more after it has run. */
+static bool may_return(const struct job *job)
+{
+    return job->is_preemptible || job->run->retries < job->retry_max || job->oom_factor > 0 ||
+           job->heal_max > 0;
+}
+
+/* Whether a running job leaves by its time limit. */
+static bool leaves_in_time(const struct state *state, const struct job *job)
+{
+    const struct request *request = state_request(state, job);
+
+    return job->state == JOB_RUNNING && job->max_duration != USEC_NEVER && job->estimate == 0 &&
+           request->members_max <= request->members;
+}
+
+usec_t sched_guaranteed_start(const struct brain *brain, const struct job *job)
+{
+    const struct state *state = brain->state;
+    const struct promise *promise = first_promise(brain, job);
+    usec_t grace = 0;
+
+    if (!promise || state->settings.order != ORDER_FIFO || !only_room_decides(brain) ||
+        !is_at_the_head(brain, job))
+        return USEC_NEVER;
+    for (const struct job *at = state->first_active; at; at = at->run->active_next) {
+        if (!leaves_in_time(state, at) || (at->id < job->id && may_return(at)))
+            return USEC_NEVER;
+        usec_t its = state_grace(state, at);
+        grace = its > grace ? its : grace;
+    }
+    return usec_after(promise->at, usec_after(grace, HANDOVER));
+}
