@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /v1/jobs/ID */
-#include <errno.h>
-#include <inttypes.h>
-#include <string.h>
 
 #include "api/routes.h"
 #include "api/view/view.h"

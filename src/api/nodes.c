@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /v1/nodes, /v1/scale; POST /v1/nodes/NAME/interrupt: notice that a node goes away. */
-#include <string.h>
 
 #include "api/deferred.h"
 #include "api/routes.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* POST /v1/whatif and POST /v1/rehearsal: questions that another process answers. */
 #include <errno.h>
-#include <string.h>
 
 #include "api/deferred.h"
 #include "api/routes.h"

@@ -10,7 +10,6 @@
 #include "control/lookup.h"
 #include "control/queue_policy.h"
 #include "control/submit.h"
-#include "sched/explain/advice.h"
 #include "sched/explain/model_offers.h"
 #include "wire/job/submission.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* POST /v1/jobs: what was submitted, and when it starts. */
-#include <string.h>
 
 #include "api/deferred.h"
 #include "api/routes.h"

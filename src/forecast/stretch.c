@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/log2.h"
-#include "base/mem.h"
 
 enum {
     FINE = 16, /* offsets are finer than logarithms by so much */

@@ -2,7 +2,6 @@
 #include "node/prepare.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "node/probe_choice.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reasons that are about times and money, as sentences and as JSON. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "api/view/view.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* choose: what each model of GPU would mean for a job */
-#include <stdio.h>
-#include <string.h>
 
 #include "cli/choice_view.h"
 #include "cli/command.h"

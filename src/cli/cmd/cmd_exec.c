@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exec, attach: inside a running job */
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
-
 static const struct slurm_front fronts[] = {
 #define FRONT(name, usage, summary) { #name, usage, summary, slurm_##name },
 #include "cli/slurm/slurm_fronts.def"

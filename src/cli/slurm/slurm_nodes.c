@@ -2,10 +2,8 @@
 /* sinfo: pools and nodes */
 #include "cli/slurm/slurm_nodes.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/fields.h"

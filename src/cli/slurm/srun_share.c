@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 #include "core/job/role.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 /* By the GPUs of a member, then its CPUs, then its memory. */

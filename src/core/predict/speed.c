@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/log2.h"
-#include "base/text.h"
 
 enum { MEAN_ONE = 1 << 4 }; /* means have four bits more than logarithms */
 

@@ -2,7 +2,6 @@
 #include "daemon/study/estimate_book.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/job/why.h"
 #include "daemon/hub.h"

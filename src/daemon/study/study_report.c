@@ -3,7 +3,6 @@
 #include "daemon/study/study_report.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "daemon/daemon.h"

@@ -2,7 +2,6 @@
 /* What the calls of NVML return, as errors; and the GPU that a call is about. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "device/nvml/nvml_inside.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/log2.h"
-#include "base/text.h"
 #include "base/wide.h"
 #include "sched/explain/advice.h"
 #include "sched/explain/inquiry.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/ordering/plain.h"
 
-#include <assert.h>
-
 #include "base/wide.h"
 #include "sched/ordering/run_time.h"
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/placement/model_score.h"
 
-#include <string.h>
-
 #include "base/log2.h"
-#include "base/text.h"
 #include "core/job/role.h"
 #include "sched/placement/fragmentation.h"
 

@@ -2,7 +2,6 @@
 #include "sim/report/html_plot.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/html.h"

@@ -2,7 +2,6 @@
 #include "sim/report/metric.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #define METRIC(ID, name, is_usual, meaning) [METRIC_##ID] = name,

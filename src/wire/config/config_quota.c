@@ -3,7 +3,6 @@
  * gets. A queue with guaranteed GPUs of some models is guaranteed at least as many GPUs. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "wire/config/config_amounts.h"

@@ -2,7 +2,6 @@
 /* What of a configuration hangs on times: windows, tariffs and reservations. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The environment of a job: what its sender has, and what the layers of its document set. */
 #include <errno.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "wire/job/draft.h"
