@@ -47,7 +47,7 @@ json_t *desk_json(const char *yaml);
 struct config *desk_config(const char *yaml);
 /* The configuration is in force. */
 void desk_configure(struct desk *desk, const char *yaml);
-/* Submit as somebody; returns the number of the first. */
+/* Submit as a user; returns the number of the first. */
 uint64_t desk_submit(struct desk *desk, const struct identity *who, const char *yaml);
 /* It runs on the first device of "a". */
 void desk_start(struct desk *desk, uint64_t job);

@@ -156,7 +156,7 @@ static void what_cannot_work_yet_is_a_warning_where_machines_may_come(void **sta
                         "prices: no device has the model 'h200'; there are h100, a100\n"
                         "guarantees: 7 gpus for all queues together, but the cluster has 6\n");
     apply_release(&apply_it);
-    /* What is so already keeps nobody from another change. */
+    /* An existing doubt does not prevent another change. */
     desk->control.has_fixed_nodes = true;
     ASSERT_DONE(apply(desk, "prices: {h200: 4}\nqueues: {a: {guarantee: 7}}", &number, &err));
     ASSERT_REFUSED(desk, apply(desk, "prices: {h200: 4, h300: 1}", &number, &err), REFUSED_NEVER,

@@ -194,7 +194,7 @@ static void a_move_keeps_to_the_limits_of_the_user(void **state)
     uint64_t one = desk_submit(desk, &desk->ana, "{" JOB ", gpus: 1, queue: large}");
     ASSERT_REFUSED(desk, update(desk, &desk->ana, id, move, &err), REFUSED_NEVER,
                    "2 gpus: a user in queue small never holds more than 1 gpu");
-    /* The limit is that of the job's user, whoever moves it. */
+    /* The limit is that of the job's user, whichever user moves it. */
     ASSERT_REFUSED(desk, update(desk, &desk->root, id, move, &err), REFUSED_NEVER,
                    "2 gpus: a user in queue small never holds more than 1 gpu");
     ASSERT_DONE(update(desk, &desk->ana, one, move, &err));

@@ -261,7 +261,7 @@ static void check_mode(uint32_t number)
                     device->mig_now ? "off" : "on", device->mig_now ? "on" : "off");
 }
 
-/* ---- nobody is blamed for his neighbour ---- */
+/* ---- no job is blamed for its neighbour ---- */
 
 /* Nor stopped for memory before the grace is over, as far as those who took it are there still. */
 static void check_grace(uint64_t job)

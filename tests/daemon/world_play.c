@@ -180,7 +180,7 @@ static void harm(uint32_t number)
     }
 }
 
-/* Nobody is on it: it is reset, and counts from 0. */
+/* No job is on it: it is reset, and counts from 0. */
 static void mend(uint32_t number)
 {
     struct world_gpu *gpu = &world->gpus[number];
@@ -248,7 +248,7 @@ void world_play(void)
     if (world_chance(8))
         harm(world_below(WORLD_GPUS));
     for (uint32_t i = 0; i < WORLD_GPUS; i++) {
-        /* Also once more: nobody saw it, when the daemon was killed just then. */
+        /* Also once more: the daemon may have been killed before it saw it. */
         if (world_chance(6) || is_still_sick(i))
             mend(i);
         if (world_chance(2))

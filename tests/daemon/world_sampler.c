@@ -129,7 +129,7 @@ int __wrap_uv_queue_work(uv_loop_t *loop, uv_work_t *request, uv_work_cb work,
     return 0;
 }
 
-/* Whom a worker asks is not known here: none of them gets on while a device hangs. */
+/* The device that a worker queries is not known here: no worker continues while one hangs. */
 void world_work(void)
 {
     while (works.count > 0 && !world_hangs()) {

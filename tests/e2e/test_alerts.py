@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong is told to a command, a webhook and by mail: once when it begins, once when it is over, and nobody waits for it."""
+"""What is wrong is told to a command, a webhook and by mail: once when it begins, once when it is over; nothing waits for the delivery."""
 
 import contextlib
 import http.server
@@ -197,7 +197,7 @@ def closed_port():
 def test_a_webhook_that_hangs_or_refuses_delays_neither_the_daemon_nor_the_command(machine, command):
     with socket.socket() as door:
         door.bind(("127.0.0.1", 0))
-        door.listen(16) # connections are made, and nobody ever answers
+        door.listen(16) # connections are made, and never answered
         machine.api.put("/v1/config", {"alerts": {"webhook": "http://127.0.0.1:%d/" % door.getsockname()[1], "command": str(command),
                                                   "repeat": "1s"}})
         read_once(machine)
@@ -273,7 +273,7 @@ class Mailbox(threading.Thread):
         self.door.listen(4)
         self.url = "smtp://127.0.0.1:%d" % self.door.getsockname()[1]
         self.mails, self.guests = [], 0
-        self.is_open = threading.Event()  # else who comes is kept waiting
+        self.is_open = threading.Event()  # else clients are kept waiting
         self.is_open.set()
         self.start()
 

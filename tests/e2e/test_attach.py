@@ -120,7 +120,7 @@ def test_a_signal_leaves_the_job_and_ends_its_input(shell):
 
 
 def test_a_job_that_does_not_read_keeps_nobody(shell):
-    read, write = os.pipe()  # nobody ever writes
+    read, write = os.pipe()  # never written to
     done = start(shell, "run", "-Q", "--", "true", stdin=read)
     out, err = done.communicate(timeout=tarn_test.PATIENCE_S)
     assert done.returncode == 0, err
@@ -280,7 +280,7 @@ def test_a_client_that_takes_nothing_does_not_keep_the_job(shell):
     shell.out("up")
     terminal = on_terminal(shell, "run", "--pty", "--", "sh", "-c",
                            "head -c 3000000 /dev/zero | tr '\\0' x; echo done > through; sleep 600")
-    # Nobody reads our side of the pty.
+    # Our side of the pty is not read.
     wait_until("the job has written all of it", lambda: os.path.exists(os.path.join(shell.work, "through")))
     os.kill(terminal.pid, signal.SIGKILL)
     terminal.end()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of jobs when their devices are not well: they are saved where they can be, and nobody gets a dirty one."""
+"""What becomes of jobs when their devices are not well: they are saved where possible, and no job gets a device that is not clean."""
 
 import os
 import pathlib

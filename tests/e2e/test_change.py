@@ -215,7 +215,7 @@ def test_only_the_newest_hundred_changes_are_kept(api, daemon):
     daemon.verify()
 
 
-@pytest.mark.skipif(not IS_ROOT, reason="needs root to be somebody else")
+@pytest.mark.skipif(not IS_ROOT, reason="needs root to act as another user")
 def test_who_is_no_administrator_may_look_and_not_change(make_daemon):
     daemon = make_daemon(options=["--all-users"])
     daemon.start()
@@ -565,7 +565,7 @@ def test_it_ends_with_who_asked(daemon, api):
         kill_quietly(pid, signal.SIGSTOP)
     asking.kill()
     asking.wait(60)
-    wait_until("nobody works on it any more", lambda: not children(daemon))
+    wait_until("no process works on it any more", lambda: not children(daemon))
     daemon.check_sane()
 
 
@@ -698,7 +698,7 @@ def test_a_past_with_failures_requeues_needs_and_restarts_is_replayed(shell, api
     assert labels[str(waiting)]["now"]["start"] and labels[str(still)]["now"]["start"]
 
 
-@pytest.mark.skipif(not IS_ROOT, reason="needs root to be somebody else")
+@pytest.mark.skipif(not IS_ROOT, reason="needs root to act as another user")
 def test_everybody_may_ask_what_would_be(make_daemon):
     daemon = make_daemon(options=["--all-users"])
     daemon.start()

@@ -601,7 +601,7 @@ def test_pipes_that_close_early_are_no_failure_to_speak_of(busy):
         done = subprocess.run(["sh", "-c", "%s %s | head -c 1" % (TARN, words)], env=busy.environment, text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
         assert len(done.stdout) == 1 and "tarn: " not in done.stderr, (words, done)
-    # The job does not notice that nobody reads it any more.
+    # The job does not notice that its output is not read any more.
     done = subprocess.run(["sh", "-c", "%s run -- sh -c 'yes | head -c 2M; echo done >&2' | head -n 2" % TARN],
                           env=busy.environment, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=60)

@@ -77,7 +77,7 @@ def test_a_budget_that_is_too_small_is_named(two, tmp_path):
     jobs = parts(api, cwd=str(tmp_path), restart_cost="10m")
     whole = api.submit(run="sleep 600", gpus=1, cpus=0, queue="vision")
     why = api.get("/v1/jobs/%d/why" % whole)
-    assert why["moves"]["answer"] == "later"  # nobody has run for his restart cost
+    assert why["moves"]["answer"] == "later"  # no job has run for its restart cost
     assert all(api.job(n)["moved"] is None for n in jobs)
     for n in jobs + [whole]:
         api.post("/v1/jobs/%d/cancel" % n)

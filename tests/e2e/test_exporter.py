@@ -60,7 +60,7 @@ def exporter(machine):
 
 
 def of_devices(text):
-    """Lines about devices that are the same whoever asks: not how long ago it was, nor who has them, nor what counts on."""
+    """Lines about devices that do not depend on the request: no ages, no holders, no counters."""
     return {line for line in text.splitlines()
             if line.startswith(("tarn_gpu_", "DCGM_", "# HELP tarn_gpu_", "# HELP DCGM_", "# TYPE DCGM_"))
             and not re.match(r"(# HELP )?(tarn_gpu_(given|reading_age|read_seconds|foreign|energy)|DCGM_FI_DEV_TOTAL_ENERGY)", line)}

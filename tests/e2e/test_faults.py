@@ -34,7 +34,7 @@ NOT_THERE = (OSError, http.client.HTTPException, json.JSONDecodeError)
 
 
 class Storm:
-    """Submits jobs as fast as they end while somebody kills what should run them."""
+    """Submits jobs as fast as they end while the processes that run them are killed."""
 
     def __init__(self, daemon, worker, folder, seed, with_cancels=False):
         self.daemon = daemon

@@ -19,7 +19,7 @@ while [ $n -lt 3000 ]; do n=$((n+1)); sleep 0.05; done
 """
 
 # As torchrun's agents do it: all members meet at MASTER_ADDR:MASTER_PORT, sum up their ranks, and go on from the
-# step that rank 0 saved. Without all of WORLD_SIZE nobody passes the barrier.
+# step that rank 0 saved. Without all of WORLD_SIZE no rank passes the barrier.
 RENDEZVOUS = r"""
 import os, signal, socket, sys, time
 rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])

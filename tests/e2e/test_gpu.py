@@ -186,7 +186,7 @@ def test_memory_of_processes_that_nobody_started_here_is_not_given_out(machine):
 
 def test_leaked_memory_keeps_a_device_from_being_given_out(machine):
     machine.tell(gpu(0, used=30000), gpu(1))
-    # Nobody may hold it, and the driver has to say that nobody uses it.
+    # No job may hold it, and the driver has to report no process on it.
     sick = wait_until("it is drained", lambda: machine.gpu(0)["sick"])
     assert sick == "memory is in use, but no process holds it"
     machine.tell(gpu(0), gpu(1))
@@ -299,7 +299,7 @@ def test_mig_instances_are_made_on_demand_without_touching_neighbours(machine):
     for job in [small[0], small[2], again]:
         machine.api.post("/v1/jobs/%d/cancel" % job)
     other = machine.api.submit(command=script, gpus="mig=2g.20gb", cpus=0)
-    assert visible(machine, other) not in names[:1], "what nobody holds makes room"
+    assert visible(machine, other) not in names[:1], "an instance that no job holds makes room"
     assert machine.api.job(large)["state"] == "running"
 
 

@@ -2,7 +2,7 @@
 """The policy for jobs that leave their GPUs idle, in real time, on the stub driver: warned, warned again, then stopped.
 
 The times are seconds where people would say hours. Nothing is asserted of how long something takes, but of its order, and that
-nobody is stopped sooner than the rules say.
+no job is stopped sooner than the rules say.
 """
 
 import re
@@ -153,8 +153,8 @@ def test_a_daemon_that_was_away_stops_nobody_without_both_warnings(machine):
     time.sleep(15)
     machine.daemon.start()
     watched = Watched(machine, idle)
-    assert watched.look()["state"] == "running", "it idled for longer than that, and nobody saw it"
+    assert watched.look()["state"] == "running", "it idled for longer than that, but unobserved"
     watched.until("it is over", lambda job: job["state"] == "ended")
     counts = [count for count, _ in watched.seen]
     assert 2 in counts and counts.index(2) > counts.index(1), "it is warned anew: %r" % watched.seen
-    assert time.monotonic() - watched.start >= 9, "the time in which nobody looked does not count"
+    assert time.monotonic() - watched.start >= 9, "unobserved time does not count"

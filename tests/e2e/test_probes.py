@@ -53,7 +53,7 @@ def make_machine(make_daemon, tmp_path):
             make_tree(tmp_path, tree)
         errors = tmp_path / "sys/bus/pci/devices/0000:05:00.0/ras/gfx_err_count"
         if errors.exists():
-            errors.write_text("ue: 0\nce: 5\n")  # with one that could not be corrected it is given to nobody
+            errors.write_text("ue: 0\nce: 5\n")  # with one that could not be corrected it is allocated to no job
         daemon = make_daemon(devices=devices, environment=dict(
             {"TARN_DEVICE_ROOT": str(tmp_path), "TARN_NVML_LIBRARY": "/nowhere/libnvidia-ml.so.1"}, **environment or {}))
         daemon.start()
@@ -144,7 +144,7 @@ def test_a_recording_is_the_same_machine(make_machine, make_daemon, tmp_path):
     run(daemon, "gpus", "--record", str(path))
     document = json.loads(path.read_text())
     assert document["tarn_recording"] == 1
-    assert "4242" not in path.read_text() and "jobs" not in document["gpus"][0], "who used them is nobody's business"
+    assert "4242" not in path.read_text() and "jobs" not in document["gpus"][0], "a recording does not name their users"
     daemon.terminate()
 
     second = make_daemon(devices="recorded:%s" % path)

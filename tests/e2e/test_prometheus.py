@@ -156,11 +156,11 @@ def test_each_fault_gives_its_alert_the_drain_the_history_and_is_over(machine, p
     assert 80 in past[2]["temperature"]["most"] and 80 not in past[5]["temperature"]["most"]
     assert past[3]["gpu_use"]["at"][-1] < past[5]["gpu_use"]["at"][-1] - 5, "of the one that hangs nothing is made up"
 
-    # The recovery: by itself, but for what somebody has to look at.
+    # The recovery: by itself, except for faults that an administrator clears.
     end(machine, waiting)
     machine.tell(*[gpu(i) for i in range(6)])
-    needs_somebody = {("TarnGpuXid", "GPU-0")}
-    wait_until("the others are over", lambda: prometheus.firing() == needs_somebody)
+    needs_clearing = {("TarnGpuXid", "GPU-0")}
+    wait_until("the others are over", lambda: prometheus.firing() == needs_clearing)
     assert machine.gpu(0)["sick"] == sick[0]
     machine.api.post("/v1/gpus/GPU-0/clear")
     wait_until("all is over", lambda: prometheus.firing() == set())
@@ -206,7 +206,7 @@ def test_a_straggler_gives_its_alert_its_diagnosis_and_is_over(machine, promethe
     end(machine, second)
     assert {each["rank"]: each["clock"] < 1900 for each in machine.api.job(second)["gpu_usage"]["gpus"]} == {0: False, 1: False, 2: True}
     again, _ = gang(machine)
-    assert machine.api.job(again)["state"] == "running", "the devices were not kept from anybody"
+    assert machine.api.job(again)["state"] == "running", "the devices were not kept from jobs"
 
 
 def test_a_daemon_that_is_killed_is_told_and_a_new_one_ends_it(machine, prometheus):

@@ -215,7 +215,7 @@ def test_wrong_usage_is_told(machine):
         assert "see tarn alerts --help" in tarn(machine, *words, status=2).stderr
 
 
-@pytest.mark.skipif(not IS_ROOT, reason="only root can be somebody else")
+@pytest.mark.skipif(not IS_ROOT, reason="only root can act as another user")
 def test_only_administrators_silence(make_daemon):
     daemon = make_daemon(options=["--all-users"])
     daemon.start()

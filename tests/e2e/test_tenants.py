@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Teams on one machine: what one borrows it gives back, and everybody is told why."""
+"""Teams on one machine: borrowed GPUs are given back, and each job is told why."""
 
 import getpass
 import json

@@ -235,7 +235,7 @@ def test_a_repeating_job_is_submitted_once_for_each_time_also_over_a_crash(clock
     assert api.output(entry["job"]) == "kept\n"
     time.sleep(1)
     assert len(api.jobs()) == 1 and api.get("/v1/cron")["cron"][0]["count"] == 1
-    # Five minutes that nobody was there for are one.
+    # Five minutes without the daemon count as one.
     clocked.kill()
     clocked.set_shift(clocked.shift + 5 * 60)
     clocked.start()
@@ -291,7 +291,7 @@ def test_what_is_said_of_times_is_kept_and_checked(clocked):
             api.put("/v1/config", dict(config, **{key: value}))
         assert words in refused.value.message, refused.value.message
     assert api.get("/v1/config") == config
-    # What somebody asked for is not the configuration's: it stays, and what it is for has to.
+    # A reservation made by command stays, and so must the window and the queue that it names.
     tarn(clocked, "reserve", "mine", "--for", "user:ana", "--when", "weekend", "--gpus", "1")
     assert api.get("/v1/config") == config
     with pytest.raises(Refused) as refused:
@@ -322,7 +322,7 @@ def test_a_wall_clock_that_is_set_moves_the_windows(clocked):
 
 
 def test_the_simulator_reads_the_same_words(tmp_path):
-    """At night one of the two GPUs is everybody's: what came in the evening waits for the morning."""
+    """At night one of the two GPUs is for all queues: what came in the evening waits for the morning."""
     def waits(**more):
         experiment = tmp_path / "e.yaml"
         experiment.write_text(json.dumps(dict({

@@ -5,7 +5,7 @@
  *
  * It appends to FOLDER/log a line when it starts and one when it ends, each in one write, and
  * holds a lock on FOLDER/DEVICE for each whole GPU that it was given, as long as it or its child
- * lives: whoever is given the same GPU meanwhile finds it locked and says so. With "stay" it
+ * lives: a job that gets the same GPU meanwhile finds it locked and reports it. With "stay" it
  * leaves a child in another session behind, which holds the locks as well.
  */
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nothing of a job outlives it, whatever it does and whoever is killed. */
+/* Nothing of a job outlives it, whatever it does and whichever process is killed. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

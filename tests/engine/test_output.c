@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a job prints, where it may print it, and as whom it runs. */
+/* What a job prints, where it may print it, and as which user it runs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/keyctl.h>
@@ -58,7 +58,7 @@ static void errors_go_to_theirs(void **state)
     assert_int_equal(info.st_mode & 0777, 0600);
 }
 
-/* Nobody writes to it: it opens at once, and is at its end. The job may wait at its input as ever.
+/* Nothing writes to it: it opens at once, and is at its end. The job may wait at its input as ever.
  */
 static void a_fifo_as_input_does_not_hold_the_start(void **state)
 {

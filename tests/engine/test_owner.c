@@ -37,7 +37,7 @@ static void an_environment_counts_only_where_there_are_no_groups(void **state)
         const char *groups, *environment;
         size_t length;
         bool has_groups;
-        uint64_t job; /* 0: nobody's */
+        uint64_t job; /* 0: of no job */
         uint32_t uid;
     } cases[] = {
         { ours, ENVIRONMENT("A=b"), true, 12, UINT32_MAX },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What monitoring is told: names, units and labels; and of what nobody knows, nothing. */
+/* What monitoring is told: names, units and labels; unknown values are left out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -262,7 +262,7 @@ static void jobs_have_what_they_hold_and_what_was_read_of_them(void **unused)
     "\",pci_bus_id=\"00000000:17:00.0\",device=\"nvidia" index                                     \
     "\",modelName=\"NVIDIA H100 80GB HBM3\",hostname=\"a\",pool=\"default\""
 
-/* Of a shared device nobody is the owner: one device is one series. */
+/* A shared device has no owner: one device is one series. */
 static void dcgm_names_the_one_who_has_all_of_a_device(void **unused)
 {
     AUTO_RELEASE(text) struct text text = { 0 }, renamed = { 0 };

@@ -786,7 +786,7 @@ static bool check_reserved(const struct lab *lab, const struct job *job, const s
     bool has_depth = lab->state->settings.backfill_depth > 0 ||
                      (holder && holder->is_awaited == AWAITED_FROM_OTHERS);
     if (!has_depth || !holder || holder->state != JOB_QUEUED)
-        return FAIL(err, "job %" PRIu64 ": reserved by nobody", job->id);
+        return FAIL(err, "job %" PRIu64 ": reserved by no job", job->id);
     sched_why(lab->brain, lab->inquiry, holder, &promise, NULL);
     if (promise.at == 0 || (promise.at >= end && end != USEC_NEVER))
         return FAIL(err, "job %" PRIu64 ": would end before the promise", job->id);
@@ -800,7 +800,7 @@ static bool check_turn(const struct lab *lab, const struct job *job, const struc
     struct why quota;
 
     if (!holder || holder->state != JOB_QUEUED || holder == job)
-        return FAIL(err, "job %" PRIu64 ": nobody's turn", job->id);
+        return FAIL(err, "job %" PRIu64 ": the turn of no job", job->id);
     sched_why(lab->brain, lab->inquiry, holder, &quota, NULL);
     if (quota.kind != WHY_QUOTA || quota.queue != why->queue ||
         !is_below(lab->state, job->queue, why->queue))

@@ -15,9 +15,9 @@
 bool check_counts(const struct lab *lab, struct error *err);
 /* Every job that holds something holds all that it asked for, on devices that it may have. */
 bool check_leases(const struct lab *lab, struct error *err);
-/* After a plan: nobody was given more than queues, pools and arrays allow. */
+/* After a plan: no job holds more than queues, pools and arrays allow. */
 bool check_grants(const struct lab *lab, struct error *err);
-/* After a plan: nobody waits who could run; everybody who waits has a reason, and a true one. */
+/* After a plan: no job that could run waits, and each waiting job has a true reason. */
 bool check_waiting(const struct lab *lab, struct error *err);
 /* After a plan: what is overdue was done, and the next wakeup is in time for what will be. */
 bool check_wakeup(const struct lab *lab, struct error *err);

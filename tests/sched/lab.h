@@ -22,7 +22,7 @@ struct lab_record {
 struct lab {
     struct state *state;
     struct brain *brain;
-    struct inquiry *inquiry;    /* of whoever asks it something */
+    struct inquiry *inquiry;    /* for questions */
     struct decisions decisions; /* of the last plan */
     struct arena arena;
     usec_t now;

@@ -144,7 +144,7 @@ static void devices_of(const struct lease *lease, int64_t *devices)
         devices[lease_rank(lease, lease->slices[i].rank)] = lease->slices[i].device;
 }
 
-/* Who goes on without a lost member: that one's part is gone, and nobody else is touched. */
+/* A gang continues without a lost member: its part is gone, and no other member changes. */
 static void tell(struct world *world, const struct event *event)
 {
     const struct job *job = state_job(world->lab->state, event_job(event));

@@ -370,7 +370,7 @@ static const struct {
 
 enum { DEVICES = 20, SLICES = 8 * DEVICES, ARRIVALS = 3000 };
 
-/* Memory slices of jobs that found a place at once, of all arrivals; nobody waits. Jobs hold what
+/* Memory slices of jobs that found a place at once, of all arrivals; no job waits. Jobs hold what
  * they have for 2 to 2 * mean arrivals, so that as much is asked for as there is. */
 static uint32_t accepted_volume(const struct load *load, uint64_t seed, enum placement placement,
                                 uint32_t *ret_offered)
@@ -504,7 +504,7 @@ static void a_device_is_split_or_whole(void **state)
     assert_sound(lab);
 }
 
-/* Nobody may stand where the head of the queue is going to. */
+/* No job may hold the place where the head of the queue will start. */
 static void a_promise_of_instances_is_kept(void **state)
 {
     AUTO(lab) struct lab *lab = lab_create();

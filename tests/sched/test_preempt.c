@@ -139,7 +139,7 @@ static usec_t end_of(struct world *world, const struct job *job)
     return job->run->started + owed + (left > 0 ? left : 1);
 }
 
-/* Whose engine has something to say now? NULL: nobody's. Sets when the next one has. */
+/* The job whose engine reports now; NULL: none. Sets the time of the next report. */
 static struct job *due(struct world *world, usec_t *ret_next)
 {
     *ret_next = USEC_NEVER;
@@ -184,7 +184,7 @@ static void check_stop(struct world *world, const struct event *event)
         problem = "is not preemptible";
     else if (!other || other->id == job->id ||
              (other->state != JOB_QUEUED && other->run->granted != world->lab->now))
-        problem = "stopped for nobody who waits";
+        problem = "stopped for no waiting job";
     else if ((other->queue != job->queue) != (event->stop.rule != STOP_IN_QUEUE))
         problem = "stopped by a rule that is not for it";
     else if (other->queue == job->queue && other->priority < job->priority)
@@ -305,7 +305,7 @@ static void a_state_that_was_saved_and_loaded_goes_on_the_same(void **state)
     }
 }
 
-/* What was cleared for somebody goes to nobody else. */
+/* A place that was cleared for a job goes to no other job. */
 static void the_room_is_kept_until_it_is_free(void **state)
 {
     AUTO(lab) struct lab *lab = lab_create();

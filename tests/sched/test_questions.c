@@ -300,7 +300,7 @@ static void questions_change_nothing_whatever_happens(void **state)
     expect_chaos_is_same(CHAOS_TIMES, "times");
 }
 
-/* ---- the memory of whoever asks ---- */
+/* ---- the memory of an inquiry ---- */
 
 static void expect_same_answers(const struct lab *lab, uint64_t seed)
 {

@@ -131,7 +131,7 @@ static void what_a_queue_does_not_lend_stays_free_for_it(void **state)
     (void)state;
     AUTO(lab) struct lab *lab = two_teams();
 
-    /* 16 GPUs; a lends 2 of its 6: 4 of them are never anybody else's. */
+    /* 16 GPUs; a lends 2 of its 6: 4 of them are never lent. */
     lab_tell(lab,
              &(struct event){ .kind = EVENT_QUEUE,
                               .queue = { .name = "a", .gpus = { 6000, -1, QUOTA_NONE, 2000 } } });
@@ -322,7 +322,7 @@ static void what_one_child_has_of_the_cpus_is_not_held_against_its_sister(void *
     lab_queue(lab, "b", "", 1, -1);
     lab_queue(lab, "cpu", "a", 1, -1);
     lab_queue(lab, "gpu", "a", 1, -1);
-    /* Nobody else wants CPUs: most of them are a's. */
+    /* No other queue wants CPUs: a holds most of them. */
     request_default(&event.submit.request);
     event.submit.request.cpu_milli = 50000;
     for (; event.submit.id <= 4; event.submit.id++) /* the last two are blocked */

@@ -74,7 +74,7 @@ static void a_queue_gets_its_guarantee_back_and_no_more(void **state)
     settle(lab);
     settle(lab);
     assert_int_equal(count(lab, JOB_STOPPING), 4);
-    /* Asked again and again, nobody else has to go. */
+    /* Further plans stop no other job. */
     for (int i = 0; i < 5; i++) {
         lab->now += USEC_PER_SEC;
         lab_plan(lab);
@@ -261,7 +261,7 @@ static void nobody_is_stopped_for_a_minute(void **state)
     assert_int_equal(lab_job(lab, keeps)->state, JOB_RUNNING);
 }
 
-/* What the queue of a job will hold when all for whom others stop are there. */
+/* What the queue of a job will hold when all jobs for which others stop have started. */
 static uint64_t share_then(const struct lab *lab, uint32_t number)
 {
     struct amounts with = lab->state->queues.items[number].used, wanted;
@@ -300,7 +300,7 @@ static uint64_t largest_now(const struct lab *lab)
     return largest;
 }
 
-/* Nobody who takes ends up with more than whoever had most, what is free aside. */
+/* No queue that takes ends up with more than the queue that had most, free GPUs aside. */
 static uint64_t check_stops(const struct lab *lab)
 {
     uint64_t stops = 0;

@@ -98,7 +98,7 @@ static uint32_t left_for(const struct state *state, const struct reservation *re
     return count;
 }
 
-/* Whoever was granted something now is not there during a span, or can be stopped before. */
+/* A job that is granted now has ended when a span begins, or can be stopped before. */
 static void check_grant(const struct lab *lab, const struct job *job, uint64_t seed)
 {
     const struct state *state = lab->state;
@@ -125,7 +125,7 @@ static void check_grant(const struct lab *lab, const struct job *job, uint64_t s
     }
 }
 
-/* While a machine is reserved nobody is there who could have been stopped. */
+/* While a node is reserved, no job is on it that could have been stopped. */
 static void check_gone(const struct lab *lab, uint64_t seed)
 {
     const struct state *state = lab->state;

@@ -522,7 +522,7 @@ static void the_past_is_as_it_was_and_otherwise_under_another_limit(void **unuse
     assert_float_equal(number(total, "wait_mean", "change"), 17.0 / 3, 1e-6);
     json_decref(said);
 
-    /* Of the last 26 seconds none is new: what ran then still does, and nobody counts. */
+    /* Of the last 26 seconds none is new: what ran then still runs, and no job counts. */
     said = rehearse_past(SECONDS(26));
     assert_int_equal(json_integer_value(json_object_get(said, "job_count")), 0);
     json_decref(said);

@@ -92,7 +92,7 @@ static void without_backfill_nobody_passes(void **state)
 static void idle_gpus_that_somebody_could_use_are_blocked(void **state)
 {
     (void)state;
-    /* One GPU idle for 99 s while d waits for one: until 150 b has all, then nobody waits. */
+    /* One GPU idle for 99 s while d waits for one: until 150 b has all, then no job waits. */
     json_t *result = run_jobs("a,0,3,100\nb,1,4,50\nd,1,1,50\n", 4,
                               "policy: {order: fifo, backfill: none}\n"
                               "measure: [blocked_idle, makespan]\n");

@@ -67,7 +67,7 @@ static inline void commit(struct journal *journal)
         fail_msg("%s", err.text);
 }
 
-/* Statements on the file, as somebody else's program would. */
+/* Statements on the file, as another program would. */
 static inline void meddle(const char *dir, const char *statements)
 {
     AUTO_FREE char *path = mem_printf("%s/journal.db", dir);

@@ -225,7 +225,7 @@ static struct request random_request(struct making *making)
 }
 
 /* An earlier job; mostly a recent one. */
-static uint64_t somebody(struct making *making)
+static uint64_t any_job(struct making *making)
 {
     uint64_t back =
         making_chance(making, 80) ? 1 + making_below(making, 20) : 1 + making_below(making, 400);
@@ -237,7 +237,7 @@ static void tell_needs(struct making *making, uint64_t job, uint32_t count, uint
 {
     for (uint32_t i = 0; i < count; i++) {
         struct event need = { .kind = EVENT_NEED, .need = { .job = job } };
-        need.need.on = on ? on : somebody(making);
+        need.need.on = on ? on : any_job(making);
         need.need.kind = (uint8_t)making_below(making, 4);
         if (need.need.on >= job)
             need.need.on = job > 1 ? job - 1 : 1;
@@ -422,13 +422,13 @@ void making_person(struct making *making)
 
     if (event.kind == EVENT_CANCEL)
         event.cancel.user = "ana";
-    event.hold.job = somebody(making);
+    event.hold.job = any_job(making);
     making_tell(making, &event);
 }
 
 void making_update(struct making *making)
 {
-    struct event event = { .kind = EVENT_UPDATE, .update = { .job = somebody(making) } };
+    struct event event = { .kind = EVENT_UPDATE, .update = { .job = any_job(making) } };
 
     event.update.has_priority = making_chance(making, 40);
     event.update.priority = (int32_t)making_below(making, 7) - 3;
