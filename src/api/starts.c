@@ -70,10 +70,15 @@ json_t *handle_when(struct call *call)
         return NULL;
     say_job(api_state(api), job, &label);
     bool waits = api_start(api, job, &start);
+    struct why why;
+    sched_why(api_brain(api), api->inquiry, job, &why, NULL);
     text_printf(&text, "job %s ", label.bytes);
     if (!waits)
         say_state(job, &text);
-    else {
+    else if (why_is_beyond_budget(&why)) {
+        text_add(&text, "waits: ");
+        why_say(api, job, &why, 0, &text);
+    } else {
         text_add(&text, start.median == USEC_NEVER ? "starts at an unknown time; " : "starts ");
         say_start(api, &start, &text);
     }
@@ -82,8 +87,6 @@ json_t *handle_when(struct call *call)
         text_add(&text, waits ? "; it ends " : " and ends ");
         say_end(api, &end, &text);
     }
-    struct why why;
-    sched_why(api_brain(api), api->inquiry, job, &why, NULL);
     return json_pack("{s:I, s:s, s:s, s:b, s:o, s:o, s:s, s:o, s:o}", "id", (json_int_t)job->id,
                      "label", label.bytes, "state", job_state_name(job->state), "waits", waits,
                      "start", waits ? view_start(api, &start) : json_null(), "end",

@@ -20,9 +20,19 @@ static usec_t expected_end(const struct state *state, const struct job *job)
     return end < limit ? end : limit;
 }
 
+/* Its limit was extended while it runs; without an estimate, the limit is its window. */
+static void follow_limit(struct job *job)
+{
+    if (job->estimate == 0 && job->max_duration != USEC_NEVER && job->run->window > 0 &&
+        job->run->window < job->max_duration)
+        job_claim_run(job)->window = job->max_duration;
+}
+
 /* Where it stands among the ends. */
 static void update_end(struct brain *brain, struct job *job, bool is_active)
 {
+    if (is_active)
+        follow_limit(job);
     usec_t end = is_active ? expected_end(brain->state, job) : 0;
 
     if (!job->run->is_among_ends && !is_active)

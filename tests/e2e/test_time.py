@@ -173,7 +173,10 @@ def test_a_budget_refuses_until_what_runs_has_cost_less(daemon):
     assert "the next period begins in" in why["text"]
     assert api.wait_end(first)["result"] == "ok"
     assert api.wait_end(second)["result"] == "ok"
-    assert api.why(dear)["kind"] == "budget"
+    why = api.why(dear)
+    assert why["kind"] == "budget" and "more than the whole budget: it can never run within it" in why["text"]
+    when = api.get("/v1/jobs/%d/when" % dear)["text"]
+    assert "can never run within it" in when and "open-ended" not in when
     spent = queue(api, "research")["budget"]
     assert 0.02 <= spent["spent"] < 0.3 and spent["amount"] == 0.5 and spent["until"] > spent["since"]
     daemon.kill()
@@ -182,6 +185,30 @@ def test_a_budget_refuses_until_what_runs_has_cost_less(daemon):
     assert api.job(first)["cost"] > 0
     daemon.terminate()
     assert "all the same" in daemon.verify()
+
+
+def test_a_longer_limit_counts_towards_a_budget_at_once(daemon):
+    api = daemon.api
+    apply(daemon, predict=False, prices={"h100": 36}, queues={"research": {"budget": {"amount": 0.5, "per": "year"}}})
+    first = submit(api, 600, queue="research", max_duration="30s")
+    api.wait_state(first, "running")
+    second = submit(api, 0, queue="research", max_duration="30s")
+    assert 0.1 < api.why(second)["budget"]["committed"] <= 0.3
+    api.patch("/v1/jobs/%d" % first, {"max_duration": "1h"})
+    wait_until("its hour counts", lambda: api.why(second)["budget"]["committed"] > 35)
+
+
+def test_gpu_hours_of_a_budget_are_those_of_gpus(daemon):
+    api = daemon.api
+    apply(daemon, predict=False, devices={"tpu": {"model": "v5e", "count": 2}},
+          queues={"research": {"gpu_hours": {"amount": 1, "per": "year"}}})
+    chips = api.submit(command=["sleep", "600"], accelerator="tpu:2", queue="research", max_duration="10h", cpus=0)
+    api.wait_state(chips, "running")
+    first = submit(api, 600, queue="research", max_duration="50m")
+    api.wait_state(first, "running")  # 20 hours of TPUs are no GPU-hours
+    second = submit(api, 0, queue="research", max_duration="20m")
+    budget = api.why(second)["budget"]
+    assert budget["of"] == "gpu_hours" and 0.5 < budget["committed"] < 0.9, budget
 
 
 def test_a_user_has_a_budget_in_a_queue(daemon):

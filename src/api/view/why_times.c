@@ -123,6 +123,10 @@ static void say_budget(const struct api *api, const struct why *why, struct text
     say_spent(why, why->committed, text);
     text_add(text, " more for running jobs; this job would cost ");
     say_spent(why, why->wanted, text);
+    if (why_is_beyond_budget(why)) {
+        text_add(text, ", more than the whole budget: it can never run within it");
+        return;
+    }
     if (why->at == USEC_NEVER)
         return;
     text_add(text, "; the next period begins ");

@@ -64,6 +64,11 @@ static inline bool why_is_of_time(enum why_kind kind)
 {
     return kind == WHY_WINDOW || kind == WHY_TARIFF || kind == WHY_BUDGET;
 }
+/* It would cost more than all of a budget. */
+static inline bool why_is_beyond_budget(const struct why *why)
+{
+    return why->kind == WHY_BUDGET && why->wanted > why->most;
+}
 static inline bool why_is_never(enum why_kind kind)
 {
     return kind >= WHY_NEVER_GPUS;

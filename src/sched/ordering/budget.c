@@ -30,6 +30,15 @@ static usec_t counts_until(const struct state *state, usec_t end, usec_t period)
     return until == USEC_NEVER ? state->now + WITHOUT_END : until;
 }
 
+/* Of the GPUs that it holds; other devices have no GPU time. */
+static int64_t gpu_time_of(const struct state *state, const struct job *job, usec_t time)
+{
+    struct amounts amounts;
+
+    amounts_of_lease(state, job->run->lease, &amounts);
+    return account_time_of(amounts.of[RESOURCE_GPUS], time);
+}
+
 static int64_t committed_by(const struct brain *brain, uint32_t number, enum account_kind kind)
 {
     const struct state *state = brain->state;
@@ -46,9 +55,9 @@ static int64_t committed_by(const struct brain *brain, uint32_t number, enum acc
             continue;
         if (until > then.at) /* they are in the order of their ends */
             agenda_advance(&state->agenda, &then, until);
-        sum = add(sum, kind == ACCOUNT_MONEY
-                           ? account_money_of(job->run->cost.rate, then.clock - now)
-                           : account_time_of(job->run->lease->milli, until - state->now));
+        sum =
+            add(sum, kind == ACCOUNT_MONEY ? account_money_of(job->run->cost.rate, then.clock - now)
+                                           : gpu_time_of(state, job, until - state->now));
     }
     assert(sum >= 0);
     return sum;
