@@ -70,11 +70,35 @@ bool api_start(const struct api *api, const struct job *job, struct start_estima
     return true;
 }
 
+/* The range of a start is calibrated, that of an end is not: an end is no more certain than the
+ * start, unless limits bound it. */
+static void keep_width(const struct start_estimate *start, struct end_estimate *end)
+{
+    if (start->median == USEC_NEVER || end->median == USEC_NEVER)
+        return;
+    usec_t early = end->median - (start->median - start->low);
+    usec_t late = start->high == USEC_NEVER ? USEC_NEVER
+                                            : usec_after(end->median, start->high - start->median);
+    end->low = early < end->low ? early : end->low;
+    end->high = late > end->high ? late : end->high;
+    if (end->limits_only >= end->median && end->high > end->limits_only)
+        end->high = end->limits_only;
+}
+
 bool api_end(const struct api *api, uint64_t id, struct end_estimate *ret)
 {
     const struct api_forecasts *forecasts = &api->ports.forecasts;
+    const struct job *job = state_job(api_state(api), id);
+    struct start_estimate start;
 
-    return forecasts->end && forecasts->end(forecasts->user, id, ret);
+    if (!forecasts->end || !forecasts->end(forecasts->user, id, ret))
+        return false;
+    if (job && waits(api, job) && from_forecast(api, job, &start)) {
+        bound(&start, sched_guaranteed_start(api_brain(api), job));
+        bound_by_begin(&start, job->begin);
+        keep_width(&start, ret);
+    }
+    return true;
 }
 
 /* ---- GET /v1/estimates: how true they were ---- */

@@ -218,6 +218,16 @@ static json_t *add_foreign(const struct api *api, json_t *lines)
     return list;
 }
 
+/* Whether jobs wait in other queues than this one, too: each queue has a first job. */
+static bool others_wait(const struct state *state, uint32_t queue)
+{
+    for (const struct job *job = state->first_job; job; job = job->next) {
+        if (job->state == JOB_QUEUED && job->queue != queue)
+            return true;
+    }
+    return false;
+}
+
 /* "At most" comes from time limits only, not from predicted run times. */
 static void add_promise(const struct api *api, const struct job *job, const struct why *why,
                         bool is_first, json_t *lines)
@@ -232,7 +242,10 @@ static void add_promise(const struct api *api, const struct job *job, const stru
     bool is_guaranteed = guaranteed != USEC_NEVER;
     char left[UNITS_TEXT_SIZE];
     AUTO_RELEASE(text) struct text line = { 0 };
-    text_add(&line, "first in line: no job that would delay it starts before it");
+    text_add(&line, "first in line");
+    if (others_wait(api_state(api), job->queue))
+        text_printf(&line, " of queue %s", api_state(api)->queues.items[job->queue].name);
+    text_add(&line, ": no job that would delay it starts before it");
     if (is_open)
         text_add(&line, "; the jobs that it waits for have no time limit");
     else if (is_guaranteed)

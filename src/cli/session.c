@@ -143,6 +143,13 @@ static bool is_locked(const char *state)
     return is_taken;
 }
 
+bool session_is_held(const struct session *session)
+{
+    AUTO_FREE char *path = mem_printf("%s/lock", session->paths.state);
+
+    return access(path, R_OK | W_OK) < 0 || is_locked(session->paths.state);
+}
+
 /* Another command may be starting a daemon. */
 static bool finds_another(const struct paths *paths)
 {

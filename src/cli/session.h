@@ -26,6 +26,8 @@ int session_open(struct session *session, struct error *err);
 /* Starts a daemon if none listens; devices: its --devices, or NULL. */
 int session_start(struct session *session, const char *devices, struct error *err);
 void session_release(struct session *session);
+/* Whether a daemon holds the state, as far as this user can know. */
+bool session_is_held(const struct session *session);
 
 /* body may be NULL. *ret is new; ret NULL: ignore the reply. Fails with -ENOENT (no such object),
  * -EALREADY (not allowed in the present state), -ENODATA (no daemon is running) or -EREMOTEIO

@@ -9,9 +9,11 @@ import pty
 import re
 import select
 import signal
+import socket
 import struct
 import subprocess
 import termios
+import threading
 import time
 
 import pytest
@@ -319,6 +321,28 @@ def test_up_and_down(shell):
     wait_until("all is gone", lambda: not shell.daemon_pids() and not tarn_test.shims_of(shell.state))
     shell.run("up")
     assert shell.api.job(number)["state"] == "ended"
+
+
+def test_down_does_not_wait_for_a_daemon_that_died(shell):
+    """One that answers, and is killed before it has removed its socket."""
+    os.mkdir(shell.state, 0o700)
+    shell.file(os.path.join(shell.state, "lock"), "")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(shell.socket)
+        listener.listen()
+
+        def answer_and_die():
+            connection = listener.accept()[0]
+            listener.close()
+            with connection:
+                while b"\r\n\r\n" not in connection.recv(65536):
+                    pass
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        thread = threading.Thread(target=answer_and_die)
+        thread.start()
+        assert "stopped" in shell.run("down").stderr
+        thread.join()
+    assert os.path.exists(shell.socket)
 
 
 def test_commands_that_need_a_daemon_say_that_there_is_none(shell):

@@ -56,6 +56,16 @@ def test_a_drained_node_keeps_its_jobs_and_gets_no_more(daemon, api, is_crash):
     assert "differ" not in daemon.verify()
 
 
+def test_the_only_node_of_two_pools_may_come_back(daemon, api):
+    api.put("/v1/config", {"pools": {"batch": {"min": 1}}})
+    assert tarn(daemon, "drain", node_of(api)["name"]).returncode == 0
+    assert api.why(api.submit(run="true", gpus=3, cpus=0))["kind"] == "unusable"
+    assert api.why(api.submit(run="true", gpus=4, pool="batch", cpus=0))["kind"] == "unusable"
+    with pytest.raises(Refused) as refused:
+        api.submit(run="true", gpus=4, cpus=0)
+    assert "pool default is too small" in refused.value.message
+
+
 def test_a_drained_gpu_keeps_its_jobs_and_gets_no_more(daemon, api):
     name = node_of(api)["name"]
     running = api.submit(run="sleep 300", gpus=4, cpus=0)

@@ -125,6 +125,30 @@ def test_why_has_the_start_and_the_job_whose_reservation_is_in_the_way(api, daem
     assert "8 of 10 times" in tarn(daemon, "why", str(late))
 
 
+def test_each_queue_has_a_first_in_line(api):
+    api.put("/v1/config", {"queues": {"a": {}, "b": {}}, "backfill": {"depth": 4}})
+    running = submit(api, 60, 4, max_duration="1h")
+    api.wait_state(running, "running")
+    first = submit(api, 0, 4, max_duration="1h", queue="a")
+    assert "first in line: " in "\n".join(api.why(first)["lines"])
+    other = submit(api, 0, 4, max_duration="1h", queue="b")
+    assert "first in line of queue a: " in "\n".join(api.why(first)["lines"])
+    assert "first in line of queue b: " in "\n".join(api.why(other)["lines"])
+
+
+def test_an_end_is_no_more_certain_than_the_start(api):
+    for _ in range(6):
+        api.wait_end(submit(api, 0.1, 4, max_duration="1m"))
+    running = submit(api, 60, 4, max_duration="1h")
+    api.wait_state(running, "running")
+    waiting = [submit(api, 0, 4, max_duration="1m") for _ in range(3)]
+    for job in waiting:
+        said = when(api, job)
+        start, end = said["start"], said["end"]
+        width = clock(end["high"]) - clock(end["low"])
+        assert width >= clock(start["high"]) - clock(start["low"]) - 0.01 or end["high"] == end["limits_only"], said
+
+
 def test_why_says_how_long_others_may_pass_a_job(api):
     running = submit(api, 60, 4, max_duration="1h")
     wait_until("it runs", lambda: api.job(running)["state"] == "running")

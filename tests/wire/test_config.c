@@ -574,6 +574,9 @@ static void pools_and_queues_have_limits(void **state)
     assert_int_equal(parse_many("pools", CONFIG_POOLS_MAX, &err), 0);
     assert_int_equal(parse_many("pools", CONFIG_POOLS_MAX + 1, &err), -E2BIG);
     assert_string_equal(err.text, "pools: 257 pools, at most 256 are accepted");
+    assert_int_equal(parse_many("nodes", NODE_SETTINGS_MAX, &err), 0);
+    assert_int_equal(parse_many("nodes", NODE_SETTINGS_MAX + 1, &err), -E2BIG);
+    assert_string_equal(err.text, "nodes: 20001 nodes, at most 20000 are accepted");
     assert_int_equal(parse_many("queues", CONFIG_QUEUES_MAX, &err), 0);
     assert_int_equal(parse_many("queues", CONFIG_QUEUES_MAX + 1, &err), -E2BIG);
     assert_string_equal(err.text, "queue n1000: more than 1000 queues");

@@ -57,8 +57,10 @@ static int wait_until_gone(const struct session *session, struct error *err)
     const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
 
     for (int i = 0; i < DOWN_TIMEOUT_S * 100; i++) {
-        /* The file goes last: then the state is free for another daemon. */
-        if (access(session->paths.socket, F_OK) < 0 && !paths_is_listening(session->paths.socket))
+        /* The file goes last: then the state is free for another daemon. One that was killed leaves
+         * it behind, but holds the state no more. */
+        bool is_gone = access(session->paths.socket, F_OK) < 0 || !session_is_held(session);
+        if (is_gone && !paths_is_listening(session->paths.socket))
             return 0;
         nanosleep(&pause, NULL);
     }

@@ -315,7 +315,8 @@ static int fold_pool_remove(struct state *state, const struct event_pool_remove 
     return 0;
 }
 
-/* Of nodes that are there, and of those that come later. */
+/* Of nodes that are there, and of those that come later. The configuration refuses more than
+ * NODE_SETTINGS_MAX; a damaged journal must not make the state larger than a snapshot may be. */
 static void set_nodes(struct state *state, const struct event_settings *event)
 {
     bool is_any = state->node_settings.count > 0 || event->nodes_count > 0;

@@ -34,7 +34,8 @@ struct fleet_company {
 
 struct fleet {
     const struct layout *layout;
-    bool is_now; /* data computed for this fleet may be cached */
+    bool is_now;         /* data computed for this fleet may be cached */
+    bool ignores_health; /* drained, down and faulty devices count as if they were usable */
     LIST(struct fleet_node) nodes;
     LIST(struct fleet_slot) slots;
     LIST(int64_t) pools;                /* milli-GPUs that each pool's jobs hold */

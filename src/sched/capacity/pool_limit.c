@@ -17,11 +17,13 @@ static int64_t promised_to(const struct state *state, const struct fleet *fleet,
     return pool->milli_min - held;
 }
 
-static bool may_use(const struct state *state, const struct layout_kind *kind, uint32_t pool)
+static bool may_use(const struct state *state, const struct fleet *fleet,
+                    const struct layout_kind *kind, uint32_t pool)
 {
     const struct device *device = &state->devices.items[kind->device];
 
-    return device->pool == 0 && device_is_usable(state, device) && layout_kind_is_of(kind, pool);
+    return device->pool == 0 && (fleet->ignores_health || device_is_usable(state, device)) &&
+           layout_kind_is_of(kind, pool);
 }
 
 bool pool_limit_mark_kept(const struct state *state, const struct fleet *fleet, uint32_t own,
@@ -46,12 +48,14 @@ bool pool_limit_mark_kept(const struct state *state, const struct fleet *fleet, 
 }
 
 /* Whether every shared device of `inner` is one that `outer` may use, too. */
-static bool is_within(const struct state *state, const struct layout *layout, uint32_t inner,
+static bool is_within(const struct state *state, const struct fleet *fleet, uint32_t inner,
                       uint32_t outer)
 {
+    const struct layout *layout = fleet->layout;
+
     for (size_t k = 0; inner != outer && k < layout->kinds.count; k++) {
         const struct layout_kind *kind = &layout->kinds.items[k];
-        if (may_use(state, kind, inner) && !layout_kind_is_of(kind, outer))
+        if (may_use(state, fleet, kind, inner) && !layout_kind_is_of(kind, outer))
             return false;
     }
     return true;
@@ -66,12 +70,12 @@ static int64_t free_beside_promises(const struct state *state, const struct flee
     int64_t milli = 0;
 
     for (size_t i = 0; i < layout->slots.count; i++) {
-        if (may_use(state, &layout->kinds.items[layout->slots.items[i].kind], pool))
+        if (may_use(state, fleet, &layout->kinds.items[layout->slots.items[i].kind], pool))
             milli += fleet->slots.items[i].milli;
     }
     for (uint32_t i = 0; i < state->pools.count; i++) {
         int64_t promised = promised_to(state, fleet, own, i);
-        if (promised > 0 && is_within(state, layout, i, pool))
+        if (promised > 0 && is_within(state, fleet, i, pool))
             milli -= promised;
     }
     return milli;

@@ -58,6 +58,7 @@ static bool fits(struct empty *empty, const struct request *request, uint32_t qu
                                  .ignore_health = ignore_health };
     struct lease lease;
 
+    empty->fleet.ignores_health = ignore_health;
     assert(empty->fleet.nodes.count == empty->state->nodes.count);
     arena_clear(&empty->arena);
     if (!may_hold(empty, &query)) {
