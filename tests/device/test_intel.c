@@ -153,21 +153,28 @@ static void tiles_count_together_and_video_does_not(void **state)
     close_machine(&machine);
 }
 
-static void processes_are_counted_in_time(void **state)
+/* The first device has this process and no other. */
+static void expect_process(const struct machine *machine, uint32_t pid, int64_t bytes, int64_t use)
 {
-    struct machine machine = machine_of(*state, "arc-a770");
     struct probe_process *processes;
     struct error err;
     uint32_t count;
 
+    assert_int_equal(machine->probe->ops->processes(machine->probe, 0, &processes, &count, &err),
+                     0);
+    assert_int_equal(count, 1);
+    assert_int_equal(processes[0].pid, pid);
+    assert_int_equal(processes[0].memory_bytes, bytes);
+    assert_int_equal(processes[0].use, use);
+    free(processes);
+}
+
+static void processes_are_counted_in_time(void **state)
+{
+    struct machine machine = machine_of(*state, "arc-a770");
+
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(machine.probe->ops->processes(machine.probe, 0, &processes, &count, &err),
-                         0);
-        assert_int_equal(count, 1);
-        assert_int_equal(processes[0].pid, 77);
-        assert_int_equal(processes[0].memory_bytes, INT64_C(2) << 30);
-        assert_int_equal(processes[0].use, i == 0 ? PROBE_UNKNOWN : 250000);
-        free(processes);
+        expect_process(&machine, 77, INT64_C(2) << 30, i == 0 ? PROBE_UNKNOWN : 250000);
         clock_now += USEC_PER_SEC;
         tree_put(*state, "/proc/77/fdinfo/6",
                  "drm-driver:\ti915\ndrm-pdev:\t0000:03:00.0\ndrm-client-id:\t21\n"
@@ -180,18 +187,9 @@ static void processes_are_counted_in_time(void **state)
 static void processes_are_counted_in_cycles(void **state)
 {
     struct machine machine = machine_of(*state, "pvc-xe");
-    struct probe_process *processes;
-    struct error err;
-    uint32_t count;
 
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(machine.probe->ops->processes(machine.probe, 0, &processes, &count, &err),
-                         0);
-        assert_int_equal(count, 1);
-        assert_int_equal(processes[0].pid, 500);
-        assert_int_equal(processes[0].memory_bytes, 128 << 20);
-        assert_int_equal(processes[0].use, i == 0 ? PROBE_UNKNOWN : 900000);
-        free(processes);
+        expect_process(&machine, 500, 128 << 20, i == 0 ? PROBE_UNKNOWN : 900000);
         tree_put(*state, "/proc/500/fdinfo/7",
                  "drm-driver:\txe\ndrm-pdev:\t0000:4d:00.0\ndrm-client-id:\t4\n"
                  "drm-resident-vram0:\t128 MiB\ndrm-cycles-ccs:\t10000\n"

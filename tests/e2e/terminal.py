@@ -163,6 +163,17 @@ class Picture:
             self.unknown.append(sequence)
 
 
+def read_chunk(fd, patience):
+    """None: nothing has come yet; empty: nothing will come any more."""
+    ready, _, _ = select.select([fd], [], [], patience)
+    if not ready:
+        return None
+    try:
+        return os.read(fd, 65536)
+    except OSError:
+        return b""
+
+
 class Terminal:
     """A program on a terminal of its own."""
 
@@ -196,13 +207,9 @@ class Terminal:
 
     def read(self, patience=0.05):
         """False when nothing will come any more."""
-        ready, _, _ = select.select([self.fd], [], [], patience)
-        if not ready:
-            return True
-        try:
-            chunk = os.read(self.fd, 65536)
-        except OSError:
-            return False
+        chunk = read_chunk(self.fd, patience)
+        if not chunk:
+            return chunk is None
         self.bytes += chunk
         text = self.rest + chunk
         whole = len(text)
@@ -215,7 +222,7 @@ class Terminal:
             whole = len(text)
         self.rest = text[whole:]
         self.picture.feed(text[:whole].decode("utf-8", "replace"))
-        return bool(chunk)
+        return True
 
     def lines(self):
         return self.picture.lines()

@@ -7,7 +7,6 @@ import json
 import os
 import pty
 import re
-import select
 import signal
 import socket
 import struct
@@ -109,15 +108,9 @@ class Terminal:
         self.text = ""
 
     def read(self, patience=0.1):
-        ready, _, _ = select.select([self.fd], [], [], patience)
-        if not ready:
-            return True
-        try:
-            chunk = os.read(self.fd, 65536)
-        except OSError:
-            return False
-        self.text += chunk.decode("utf-8", "replace")
-        return bool(chunk)
+        chunk = pictures.read_chunk(self.fd, patience)
+        self.text += (chunk or b"").decode("utf-8", "replace")
+        return chunk is None or len(chunk) > 0
 
     def expect(self, words):
         end = time.monotonic() + tarn_test.PATIENCE_S

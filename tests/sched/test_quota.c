@@ -22,6 +22,12 @@ static struct lab *two_teams(void)
     return lab;
 }
 
+static void quota_queue(struct lab *lab, const char *name, const char *parent, struct quota gpus)
+{
+    lab_tell(lab, &(struct event){ .kind = EVENT_QUEUE,
+                                   .queue = { .name = name, .parent = parent, .gpus = gpus } });
+}
+
 static struct queue *queue_at(struct lab *lab, uint32_t number)
 {
     return &lab->state->queues.items[number];
@@ -64,9 +70,7 @@ static void what_may_be_borrowed_bounds_as_a_limit_does(void **state)
     (void)state;
     AUTO(lab) struct lab *lab = two_teams();
 
-    lab_tell(lab,
-             &(struct event){ .kind = EVENT_QUEUE,
-                              .queue = { .name = "a", .gpus = { 4000, -1, 2000, QUOTA_NONE } } });
+    quota_queue(lab, "a", "", (struct quota){ 4000, -1, 2000, QUOTA_NONE });
     assert_true(allows(lab, 2, 6000, &why));
     assert_false(allows(lab, 2, 6001, &why));
     assert_int_equal(why.kind, WHY_NEVER_QUOTA);
@@ -132,9 +136,7 @@ static void what_a_queue_does_not_lend_stays_free_for_it(void **state)
     AUTO(lab) struct lab *lab = two_teams();
 
     /* 16 GPUs; a lends 2 of its 6: 4 of them are never lent. */
-    lab_tell(lab,
-             &(struct event){ .kind = EVENT_QUEUE,
-                              .queue = { .name = "a", .gpus = { 6000, -1, QUOTA_NONE, 2000 } } });
+    quota_queue(lab, "a", "", (struct quota){ 6000, -1, QUOTA_NONE, 2000 });
     lab_queue(lab, "b", "", 1, -1);
     assert_true(allows(lab, 3, 12000, &why));
     assert_false(allows(lab, 3, 12001, &why));
@@ -157,10 +159,7 @@ static void what_lies_below_a_queue_that_lends_all_is_still_kept(void **state)
     AUTO(lab) struct lab *lab = two_teams();
 
     lab_queue(lab, "a", "", 1, -1);
-    lab_tell(lab,
-             &(struct event){
-                 .kind = EVENT_QUEUE,
-                 .queue = { .name = "a1", .parent = "a", .gpus = { 5000, -1, QUOTA_NONE, 0 } } });
+    quota_queue(lab, "a1", "a", (struct quota){ 5000, -1, QUOTA_NONE, 0 });
     lab_queue(lab, "a2", "a", 1, -1);
     lab_queue(lab, "b", "", 1, -1);
     assert_false(allows(lab, 5, 11001, &why));
@@ -177,10 +176,8 @@ static void what_several_do_not_lend_adds_up(void **state)
     AUTO(lab) struct lab *lab = two_teams();
 
     for (int i = 0; i < 2; i++)
-        lab_tell(lab,
-                 &(struct event){ .kind = EVENT_QUEUE,
-                                  .queue = { .name = i == 0 ? "a" : "b",
-                                             .gpus = { 3000 + 1000 * i, -1, QUOTA_NONE, 0 } } });
+        quota_queue(lab, i == 0 ? "a" : "b", "",
+                    (struct quota){ 3000 + 1000 * i, -1, QUOTA_NONE, 0 });
     lab_queue(lab, "c", "", 1, -1);
     assert_true(allows(lab, 4, 9000, &why));
     assert_false(allows(lab, 4, 9001, &why));
@@ -196,10 +193,8 @@ static void the_smaller_of_a_limit_and_what_may_be_borrowed_counts(void **state)
     AUTO(lab) struct lab *lab = two_teams();
 
     for (int i = 0; i < 2; i++) {
-        lab_tell(lab, &(struct event){ .kind = EVENT_QUEUE,
-                                       .queue = { .name = "a",
-                                                  .gpus = { 2000, i == 0 ? 9000 : 5000,
-                                                            i == 0 ? 3000 : 8000, QUOTA_NONE } } });
+        quota_queue(lab, "a", "",
+                    (struct quota){ 2000, i == 0 ? 9000 : 5000, i == 0 ? 3000 : 8000, QUOTA_NONE });
         assert_true(allows(lab, 2, 5000, &why));
         assert_false(allows(lab, 2, 5001, &why));
         assert_int_equal(why.most, 5000);

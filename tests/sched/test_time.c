@@ -367,6 +367,18 @@ static void an_estimate_looks_beyond_a_maintenance(void **unused)
     assert_int_equal(lab_job(lab, first)->state, JOB_GRANTED);
 }
 
+/* A window "nights" with half the price. */
+static void make_cheap(struct lab *lab, const struct event_span *nights)
+{
+    lab_tell(lab,
+             &(struct event){
+                 .kind = EVENT_WINDOW,
+                 .window = { .name = "nights", .words = "x", .spans = nights, .spans_count = 1 } });
+    lab_tell(lab,
+             &(struct event){ .kind = EVENT_TARIFF,
+                              .tariff = { .name = "n", .window = "nights", .factor_milli = 500 } });
+}
+
 static void a_job_that_waits_for_hours_is_estimated_to_start_with_them(void **unused)
 {
     static const struct event_span nights = { 2 * USEC_PER_HOUR, 6 * USEC_PER_HOUR };
@@ -381,13 +393,7 @@ static void a_job_that_waits_for_hours_is_estimated_to_start_with_them(void **un
                                        .tariff_most = TARIFF_CHEAP + 1 } };
 
     lab->now = USEC_PER_MIN;
-    lab_tell(lab, &(struct event){
-                      .kind = EVENT_WINDOW,
-                      .window = {
-                          .name = "nights", .words = "x", .spans = &nights, .spans_count = 1 } });
-    lab_tell(lab,
-             &(struct event){ .kind = EVENT_TARIFF,
-                              .tariff = { .name = "n", .window = "nights", .factor_milli = 500 } });
+    make_cheap(lab, &nights);
     request_default(&event.submit.request);
     event.submit.request.max_duration = USEC_PER_HOUR;
     lab_tell(lab, &event);
@@ -407,13 +413,7 @@ static void all_that_wait_for_hours_are_estimated_to_start_with_them(void **unus
     AUTO(lab) struct lab *lab = two_machines();
 
     lab->now = USEC_PER_MIN;
-    lab_tell(lab, &(struct event){
-                      .kind = EVENT_WINDOW,
-                      .window = {
-                          .name = "nights", .words = "x", .spans = &nights, .spans_count = 1 } });
-    lab_tell(lab,
-             &(struct event){ .kind = EVENT_TARIFF,
-                              .tariff = { .name = "n", .window = "nights", .factor_milli = 500 } });
+    make_cheap(lab, &nights);
     for (uint64_t id = 1; id <= 12; id++) {
         struct event event = { .kind = EVENT_SUBMIT,
                                .submit = { .id = id,

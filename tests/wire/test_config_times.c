@@ -237,6 +237,15 @@ static struct window_place place(const struct zone *zone)
                                   .spans_most = WINDOW_FEW };
 }
 
+static void worked_out(const struct window_place *at, const char *words, struct arena *arena,
+                       struct event *ret)
+{
+    struct error err;
+
+    if (window_event(at, "w", words, arena, ret, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
 static void spans_are_journal_time(void **state)
 {
     (void)state;
@@ -246,8 +255,7 @@ static void spans_are_journal_time(void **state)
     struct event event;
     struct error err;
 
-    if (window_event(&at, "noon", "12:00-13:00", &arena, &event, &err) < 0)
-        fail_msg("%s", err.text);
+    worked_out(&at, "12:00-13:00", &arena, &event);
     assert_int_equal(event.window.spans_count, 40); /* yesterday's was before there was a journal */
     assert_int_equal(event.window.spans[0].from, 1000 * USEC_PER_SEC);
     assert_int_equal(event.window.spans[0].until, 1000 * USEC_PER_SEC + USEC_PER_HOUR);
@@ -263,10 +271,8 @@ static void dense_ones_are_worked_out_for_a_shorter_time(void **state)
     AUTO_RELEASE(arena) struct arena arena = { 0 };
     struct window_place at = place(zone);
     struct event event;
-    struct error err;
 
-    if (window_event(&at, "often", "cron * * * * * for 20s", &arena, &event, &err) < 0)
-        fail_msg("%s", err.text);
+    worked_out(&at, "cron * * * * * for 20s", &arena, &event);
     assert_in_range(event.window.spans_count, 300, WINDOW_FEW);
     assert_in_range(event.window.until - at.now, USEC_PER_HOUR, USEC_PER_DAY);
     usec_t last = event.window.spans[event.window.spans_count - 1].until;

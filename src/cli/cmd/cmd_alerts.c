@@ -133,8 +133,9 @@ static int silence(const struct options *options, const char *name)
     if (options->is_json)
         reply_print(reply);
     else
-        talk("silenced until %s · tarn alerts unsilence ends it",
-             clock_format(until, field_time(json_object_get(reply, "silence"), "until")));
+        talk("silenced until %s · tarn alerts unsilence %s ends it",
+             clock_format(until, field_time(json_object_get(reply, "silence"), "until")),
+             strcmp(name, "*") == 0 ? "--all" : name);
     return 0;
 }
 
