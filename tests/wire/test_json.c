@@ -68,11 +68,46 @@ static void plain_text_is_parsed_as_by_jansson(void **state)
 static void what_is_not_plain_is_left_to_jansson(void **state)
 {
     static const char *const texts[] = {
-        "", " ", "{", "[", "]", "[1", "[1,]", "[,1]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}",
-        "{\"a\":1,\"a\":2}", "{\"a\":1 \"b\":2}", "[1 2]", "1 2", "[1]]", "01", "-", "- 1", "1.",
-        ".5", "1e3", "1.5E2", "1234567890123456", "0.1234567890123456", "+1", "\"a", "\"\\n\"",
-        "\"\x01\"", "\"a\nb\"", "\"\xff\"", "\"\xc2\"", "{\"\xc3\xa4\":1}", "nul", "nulll", "True",
-        "{\"a\":tru}", "'a'", "[\"a\\\"]",
+        "",
+        " ",
+        "{",
+        "[",
+        "]",
+        "[1",
+        "[1,]",
+        "[,1]",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{\"a\":1,}",
+        "{a:1}",
+        "{\"a\":1,\"a\":2}",
+        "{\"a\":1 \"b\":2}",
+        "[1 2]",
+        "1 2",
+        "[1]]",
+        "01",
+        "-",
+        "- 1",
+        "1.",
+        ".5",
+        "1e3",
+        "1.5E2",
+        "1234567890123456",
+        "0.1234567890123456",
+        "+1",
+        "\"a",
+        "\"\\n\"",
+        "\"\x01\"",
+        "\"a\nb\"",
+        "\"\xff\"",
+        "\"\xc2\"",
+        "{\"\xc3\xa4\":1}",
+        "nul",
+        "nulll",
+        "True",
+        "{\"a\":tru}",
+        "'a'",
+        "[\"a\\\"]",
     };
 
     (void)state;
@@ -133,8 +168,8 @@ static void refusals_say_where(void **state)
         json_t *value = NULL;
         struct error err;
 
-        assert_true(json_parse(cases[i].text, strlen(cases[i].text), 1000, "in.json", &value,
-                               &err) < 0);
+        assert_true(
+            json_parse(cases[i].text, strlen(cases[i].text), 1000, "in.json", &value, &err) < 0);
         assert_null(value);
         assert_string_equal(err.text, cases[i].message);
     }
