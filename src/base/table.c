@@ -7,12 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/mem.h"
 
 enum { GAP = 2 };
 
 struct cell {
-    char *text; /* NULL: empty */
+    const char *text; /* NULL: empty */
+    size_t width;
+    bool is_plain; /* as text_add_cut() would write it, if it fits */
     enum table_style style;
 };
 
@@ -20,6 +23,7 @@ struct table {
     const struct table_column *columns;
     size_t column_count;
     LIST(struct cell) cells; /* row after row, column_count each */
+    struct arena texts;
     size_t row_count;
     size_t at; /* column of the next cell */
 };
@@ -126,8 +130,7 @@ void table_destroy(struct table *table)
 {
     if (!table)
         return;
-    for (size_t i = 0; i < table->cells.count; i++)
-        free(table->cells.items[i].text);
+    arena_release(&table->texts);
     list_release(&table->cells);
     free(table);
 }
@@ -140,16 +143,17 @@ void table_start_row(struct table *table)
     table->at = 0;
 }
 
-static void add_owned(struct table *table, char *text)
+void table_add_text(struct table *table, const char *text)
 {
     assert(table->row_count > 0 && table->at < table->column_count);
     size_t index = (table->row_count - 1) * table->column_count + table->at++;
-    table->cells.items[index].text = text;
-}
+    struct cell *cell = &table->cells.items[index];
 
-void table_add_text(struct table *table, const char *text)
-{
-    add_owned(table, mem_string(text));
+    if (!text)
+        return;
+    cell->text = arena_string(&table->texts, text, strlen(text));
+    cell->width = string_width(text);
+    cell->is_plain = count_plain((const unsigned char *)text) == strlen(text);
 }
 
 void table_add_format(struct table *table, const char *format, ...)
@@ -157,13 +161,14 @@ void table_add_format(struct table *table, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    add_owned(table, mem_vprintf(format, args));
+    AUTO_FREE char *text = mem_vprintf(format, args);
     va_end(args);
+    table_add_text(table, text);
 }
 
 void table_add_number(struct table *table, int64_t number)
 {
-    add_owned(table, mem_printf("%" PRId64, number));
+    table_add_format(table, "%" PRId64, number);
 }
 
 void table_add_milli(struct table *table, int64_t milli)
@@ -213,8 +218,7 @@ static void measure(const struct table *table, bool has_title, size_t *widths)
     for (size_t i = 0; i < table->column_count; i++)
         widths[i] = has_title ? string_width(table->columns[i].title) : 0;
     for (size_t i = 0; i < table->cells.count; i++) {
-        const char *text = table->cells.items[i].text;
-        size_t width = text ? string_width(text) : 0;
+        size_t width = table->cells.items[i].width;
 
         if (width > widths[i % table->column_count])
             widths[i % table->column_count] = width;
@@ -314,7 +318,7 @@ static void add_cell(const struct line *line, size_t column, const struct cell *
                      size_t *blanks, struct text *text)
 {
     size_t width = line->widths[column];
-    size_t used = cell->text ? string_width(cell->text) : 0;
+    size_t used = cell->width;
     bool has_style = line->view->has_colours && cell->style != TABLE_PLAIN;
 
     if (used > width)
@@ -331,7 +335,10 @@ static void add_cell(const struct line *line, size_t column, const struct cell *
         text_add_char(text, ' ');
     if (has_style)
         text_add(text, style_begin(cell->style));
-    text_add_cut(text, cell->text, width);
+    if (cell->width <= width && cell->is_plain)
+        text_add(text, cell->text);
+    else
+        text_add_cut(text, cell->text, width);
     if (has_style)
         text_add(text, "\033[0m");
     *blanks = line->table->columns[column].align == TABLE_RIGHT ? 0 : width - used;
@@ -350,8 +357,8 @@ void table_format(const struct table *table, const struct table_view *view, stru
         for (size_t i = 0; i < table->column_count; i++) {
             if (line.is_hidden[i])
                 continue;
-            AUTO_FREE char *title = row == 0 ? mem_string(table->columns[i].title) : NULL;
-            struct cell head = { .text = title };
+            struct cell head = { .text = table->columns[i].title,
+                                 .width = string_width(table->columns[i].title) };
             add_cell(&line, i,
                      row == 0 ? &head : &table->cells.items[(row - 1) * table->column_count + i],
                      &blanks, text);

@@ -42,9 +42,9 @@ int json_parse(const char *text, size_t length, size_t size_max, const char *sou
     if (length > size_max)
         return error_set(err, -E2BIG, "%s: %zu bytes, at most %zu are accepted", where, length,
                          size_max);
-    if (json_measure(text, length).depth > JSON_DEPTH_MAX) /* before the parser, which recurses */
-        return error_set(err, -E2BIG, "%s: more than %d levels deep", where, JSON_DEPTH_MAX);
     json_t *value = json_plain_parse(text, length);
+    if (!value && json_measure(text, length).depth > JSON_DEPTH_MAX) /* jansson recurses */
+        return error_set(err, -E2BIG, "%s: more than %d levels deep", where, JSON_DEPTH_MAX);
     if (!value)
         value = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &detail);
     if (!value) {

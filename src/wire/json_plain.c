@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "wire/json.h"
 
 enum { DIGITS_MAX = 15 }; /* so that a number and its power of ten are exact as doubles */
 
 struct scan {
     const char *at, *end;
+    int depth;
 };
 
 static json_t *scan_value(struct scan *scan);
@@ -122,13 +124,14 @@ static bool scan_item(struct scan *scan, json_t *array)
 static json_t *scan_container(struct scan *scan, json_t *container,
                               bool (*scan_part)(struct scan *, json_t *), char close)
 {
-    bool is_good = true, is_over = take(scan, close);
+    bool is_good = ++scan->depth <= JSON_DEPTH_MAX, is_over = take(scan, close);
 
     while (is_good && !is_over) {
         is_good = scan_part(scan, container);
         is_over = is_good && take(scan, close);
         is_good = is_over || (is_good && take(scan, ','));
     }
+    scan->depth--;
     if (is_good)
         return container;
     json_decref(container);
@@ -169,7 +172,7 @@ static json_t *scan_value(struct scan *scan)
 
 json_t *json_plain_parse(const char *text, size_t length)
 {
-    struct scan scan = { text, text + length };
+    struct scan scan = { .at = text, .end = text + length };
     json_t *value = scan_value(&scan);
 
     skip_blanks(&scan);

@@ -6,9 +6,8 @@
  *
  * A listing of ten thousand jobs is 2 MB; jansson's scanner, which handles byte after byte, takes
  * most of the time of `tarn ls` for it. Text with anything unusual is left to jansson, which also
- * has the messages: escapes, keys that are not ASCII, exponents, numbers above 15 digits, errors.
- *
- * json_parse() is the only caller; it has checked the depth.
+ * has the messages: escapes, keys that are not ASCII, exponents, numbers above 15 digits, more than
+ * JSON_DEPTH_MAX levels, errors.
  */
 
 #include <jansson.h>

@@ -594,7 +594,7 @@ def test_what_takes_too_long_is_answered_as_far_as_it_came(make_daemon):
     many_jobs(daemon.api)
     said = whatif(daemon.api, add_nodes="1:h100:4", shown=8000)
     assert clock(said["horizon"]) > clock(said["from"]) and said["sooner"] > 0 and said["total"]["never"]["now"] == 0
-    assert said["total"]["beyond"]["now"] > said["total"]["beyond"]["change"] >= 0
+    assert said["total"]["beyond"]["now"] > 0 and said["total"]["beyond"]["change"] >= 0
     known = [job for job in said["jobs"] if job["now"]["start"]]
     assert 0 < len(known) < 8000 and all(clock(job["now"]["start"]) <= clock(said["horizon"]) + 0.001 for job in known)
     text = Shell(daemon).run("whatif", "--add-nodes", "1:h100:4")

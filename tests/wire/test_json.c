@@ -115,6 +115,11 @@ static void what_is_not_plain_is_left_to_jansson(void **state)
         if (agrees(texts[i], strlen(texts[i])))
             fail_msg("the quick parser took %s", texts[i]);
     }
+    char deep[2 * (JSON_DEPTH_MAX + 1)];
+    memset(deep, '[', sizeof(deep) / 2);
+    memset(deep + sizeof(deep) / 2, ']', sizeof(deep) / 2);
+    assert_null(json_plain_parse(deep, sizeof(deep)));
+    assert_true(agrees(deep + 1, sizeof(deep) - 2));
     assert_false(agrees("\"a\0b\"", 5));
     assert_false(agrees("12\0", 3));
 }
