@@ -145,11 +145,12 @@ static json_t *view_policy(const struct state *state, uint32_t number)
             json_array_append_new(models, json_string(of_models->names.items[i].name));
     }
     return json_pack(
-        "{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o?}", "preemptible", words[rules.preemptible],
-        "max_priority", (json_int_t)rules.priority_most, "default_duration",
-        duration_or_null(rules.duration_default), "longest_duration",
-        duration_or_null(rules.duration_most), "gpus_per_job",
-        rules.gpus_most > 0 ? json_integer(rules.gpus_most) : json_null(), "oom_factor",
+        "{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o?}", "preemptible",
+        words[rules.preemptible], "max_priority", (json_int_t)rules.priority_most,
+        "default_duration", duration_or_null(rules.duration_default), "longest_duration",
+        duration_or_null(rules.duration_most), "gpus_per_job", number_or_null(rules.gpus_most),
+        "slack_percent", number_or_null(rules.slack_percent), "slack_least",
+        duration_or_null(rules.slack_least), "oom_factor",
         rules.oom_factor > 0 ? json_real((double)rules.oom_factor / 1000) : json_null(), "oom_most",
         number_or_null(rules.oom_most), "models", models);
 }

@@ -100,9 +100,12 @@ void plan_stops(struct brain *brain, struct decisions *decisions)
 static bool fits_somewhere(void *user, const struct pending_bucket *bucket)
 {
     struct brain *brain = user;
+    const struct pending_queue *queue = &brain->pending.queues.items[bucket->queue];
 
     if (bucket->is_settled)
         return false;
+    if (queue->claim != 0 && bucket->first->id == queue->claim)
+        return true; /* others may have to make room for it */
     while (brain->fits.count <= bucket->class)
         list_add(&brain->fits, 0);
     uint64_t *fits = &brain->fits.items[bucket->class];
@@ -187,8 +190,8 @@ static void explain_passed(struct brain *brain)
 #define LOOK_EVERY (5 * USEC_PER_MIN)
 
 enum {
-    SLIP = 32,           /* one that is served in order may be delayed by 1/32 of its own length */
-    SLIP_SHORTER = 10,   /* by jobs of at most 1/10 of its length */
+    SLIP = 16,           /* one that is served first may be delayed by 1/16 of its own length */
+    SLIP_SHORTER = 8,    /* by jobs of at most 1/8 of its length */
     LOOK_JOBS = 256,     /* that run: for each so many, claims are as good for a second */
     PACKED_PERCENT = 90, /* of the cluster are used when jobs are served in order */
 };
@@ -290,7 +293,7 @@ static void make_urgent(struct brain *brain, struct pending_bucket *bucket, uint
     bucket->urgent_count++;
 }
 
-/* While the first may slip, jobs of at most 1/10 of its length go before it. False: there are none
+/* While the first may slip, jobs of at most 1/8 of its length go before it. False: there are none
  * that find room. */
 static bool put_shorts_first(struct brain *brain, const struct pending_queue *queue,
                              const struct pending_bucket *first)
@@ -309,22 +312,33 @@ static bool put_shorts_first(struct brain *brain, const struct pending_queue *qu
     return is_any;
 }
 
-/* Its jobs are served in order, this one first; it may slip a little for short ones. */
+/* Its jobs are served in order, this one first until it starts; it may slip a little for short
+ * ones. */
 static void serve_first(struct brain *brain, struct pending_queue *queue, const struct job *job)
 {
-    usec_t now = brain->state->now, served = job->run->first_promise;
-    usec_t latest = usec_after(served, job->pending_bucket->most / SLIP);
+    usec_t now = brain->state->now;
 
-    queue->claim = job->id;
+    if (queue->served != job->id)
+        queue->served_by = 0;
+    queue->claim = queue->served = job->id;
     queue->claim_priority = job->priority;
     queue->claim_at = now;
-    if ((served == 0 || latest > now) && put_shorts_first(brain, queue, job->pending_bucket))
-        queue->claim_at = served == 0 ? 0 : latest;
+    if ((queue->served_by == 0 || queue->served_by > now) &&
+        put_shorts_first(brain, queue, job->pending_bucket))
+        queue->claim_at = queue->served_by;
 }
 
+/* It has been reserved a start: from now on it starts by then. */
+static void set_served_by(struct pending_queue *queue, const struct job *job, usec_t reserved)
+{
+    if (queue->served == job->id && queue->served_by == 0)
+        queue->served_by = usec_after(reserved, job->pending_bucket->most / SLIP);
+}
+
+/* The first of its bucket: of jobs that are alike, the oldest starts first. */
 static struct job *claimant(const struct brain *brain, size_t i)
 {
-    return state_job(brain->state, brain->claims.items[i].job);
+    return state_job(brain->state, brain->claims.items[i].job)->pending_bucket->first;
 }
 
 static bool is_fresh(const struct brain *brain, const struct pending_queue *queue)
@@ -347,6 +361,24 @@ static void keep_urgent(const struct brain *brain, struct pending_queue *queue)
     queue->looked_in = brain->plans;
 }
 
+/* The one that is served first comes first from when it has been promised a start. False: none is
+ * served first. */
+static bool put_served_first(struct brain *brain, struct pending_queue *queue)
+{
+    for (size_t i = 0; i < brain->claims.count; i++) {
+        struct plain_claim claim = brain->claims.items[i];
+        if (claimant(brain, i)->id != queue->served)
+            continue;
+        if (queue->served_by == 0)
+            return i == 0;
+        list_remove(&brain->claims, i);
+        list_insert(&brain->claims, 0, claim);
+        return true;
+    }
+    queue->served = 0;
+    return false;
+}
+
 /* Which of the queue's jobs go before its others, and from when on room is kept for the first. */
 static void look_at_claims(struct brain *brain, uint32_t number)
 {
@@ -360,8 +392,9 @@ static void look_at_claims(struct brain *brain, uint32_t number)
     queue->looked_in = brain->plans;
     plain_list(&brain->plain, brain->state, number, &brain->claims);
     drop_settled(brain);
+    bool is_served = put_served_first(brain, queue);
     uint32_t urgent = count_urgent(brain, number);
-    if (urgent == 0 && brain->claims.count > 0 && brain->claims.items[0].job == queue->late)
+    if (is_served && urgent == 0)
         urgent = 1;
     for (uint32_t i = 0; i < urgent; i++)
         make_urgent(brain, claimant(brain, i)->pending_bucket, i + 1);
@@ -370,9 +403,9 @@ static void look_at_claims(struct brain *brain, uint32_t number)
         serve_first(brain, queue, claimant(brain, 0));
     for (uint32_t i = 0; i < brain->claims.count && queue->claim == 0; i++) {
         const struct plain_claim *claim = &brain->claims.items[i];
-        if (claim->start >= brain->state->now)
-            continue; /* it was not passed over */
-        queue->claim = claim->job;
+        if (claim->start >= brain->state->now || claim->protected == USEC_NEVER)
+            continue; /* it was not passed over, or may be without end */
+        queue->claim = claimant(brain, i)->id;
         queue->claim_priority = claimant(brain, i)->priority;
         queue->claim_at = claim->protected;
     }
@@ -400,15 +433,17 @@ static void keep_claim(struct brain *brain, struct pending_queue *queue)
                 return;
             reserve->promises.count--;
         }
-        job_claim_run(job)->first_promise = at;
-        queue->claim_at = usec_after(at, most / SLIP);
+        set_served_by(queue, job, at);
+        queue->claim_at = queue->served_by;
         look_again(brain, queue->claim_at);
     }
     /* Of a guest's cell the owner must find all when it comes. */
     if (queue->claim_at > state->now && !query.cells)
         reserve_make(reserve, &query, &brain->ends, most, queue->claim_at, &brain->arena, &at);
-    if (at > queue->claim_at)
-        queue->late = job->id;
+    if (at > queue->claim_at && queue->served != job->id) {
+        queue->served = job->id;
+        queue->served_by = 0;
+    }
 }
 
 /* From now on it is kept room for as soon as there is some. */
@@ -561,6 +596,8 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
         if (stopped_by == 0) {
             bool with_promise = is_claim || (!is_short && promised < by_order);
             block(brain, bucket->first, with_promise, &why, decisions);
+            if (is_claim && why.at != 0)
+                set_served_by(queue, bucket->first, why.at);
             promised += why.at != 0 && !is_claim;
         }
         bucket->why = why;

@@ -140,7 +140,7 @@ static void learn_state(struct brain *brain)
         job->plain_real = 0;
         if (job->run != &job_no_run) {
             struct job_run *run = job_claim_run(job);
-            run->first_promise = run->expected_end = 0;
+            run->expected_end = 0;
             run->is_among_ends = run->wants_attention = false;
             run->window = job_is_active(job) ? run_time_window(state, job) : 0;
             run->usual = run->window;

@@ -182,7 +182,7 @@ def test_a_queue_sets_bounds_and_defaults(make_daemon):
     daemon.start()
     assert daemon.api.get("/v1/config") == POLICY, "after a restart"
     assert queue_of(daemon.api, "course")["policy"] == {
-        "preemptible": "default", "max_priority": 9, "default_duration": 3600.0, "longest_duration": 14400.0, "gpus_per_job": 2, "oom_factor": None, "oom_most": None,
+        "preemptible": "default", "max_priority": 9, "default_duration": 3600.0, "longest_duration": 14400.0, "gpus_per_job": 2, "slack_percent": None, "slack_least": None, "oom_factor": None, "oom_most": None,
         "models": ["h100"]}
     number = daemon.api.submit(run="true", queue="course", gpus=1, hold=True)
     job = daemon.api.job(number)

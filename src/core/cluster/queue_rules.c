@@ -16,6 +16,8 @@ struct queue_rules queue_rules_of(const struct queue *queues, uint32_t number)
         INHERIT(duration_default);
         INHERIT(duration_most);
         INHERIT(gpus_most);
+        INHERIT(slack_percent);
+        INHERIT(slack_least);
         INHERIT(oom_factor);
         INHERIT(oom_most);
 #undef INHERIT

@@ -34,8 +34,10 @@ struct queue_rules {
     usec_t duration_default; /* max_duration of a job without one */
     usec_t duration_most;    /* USEC_NEVER: no bound */
     int64_t gpus_most;       /* most GPUs of a job */
-    int64_t oom_factor;      /* for a job with memory and without a factor, in thousandths */
-    int64_t oom_most;        /* most MiB of a member through it; 0: the memory of a node */
+    int64_t slack_percent;   /* slack of protected starts (waiting.md), of the plain wait */
+    usec_t slack_least;
+    int64_t oom_factor; /* for a job with memory and without a factor, in thousandths */
+    int64_t oom_most;   /* most MiB of a member through it; 0: the memory of a node */
 };
 
 /* Lists of names of a queue; a list of groups follows the list of users. */

@@ -137,7 +137,6 @@ struct job_run {
     bool wants_attention; /* on the brain's list of jobs to look after */
     usec_t window;        /* how long its room is kept for it */
     usec_t usual;         /* its run time, as predicted when it was granted */
-    usec_t first_promise; /* when it was first promised to start; 0: never */
     usec_t expected_end;
 };
 

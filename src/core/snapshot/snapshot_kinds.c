@@ -255,6 +255,8 @@ static const struct field queue_fields[] = {
     RECORD_INT(struct saved_queue, 82, queue.rules.duration_default, ""),
     RECORD_INT(struct saved_queue, 83, queue.rules.duration_most, ""),
     RECORD_INT(struct saved_queue, 84, queue.rules.gpus_most, ""),
+    RECORD_INT(struct saved_queue, 88, queue.rules.slack_percent, ""),
+    RECORD_INT(struct saved_queue, 89, queue.rules.slack_least, ""),
     RECORD_INT(struct saved_queue, 86, queue.rules.oom_factor, ""),
     RECORD_INT(struct saved_queue, 87, queue.rules.oom_most, ""),
     RECORD_LIST(struct saved_queue, 85, names, "permitted models, users and groups",

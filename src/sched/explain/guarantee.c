@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starts that no decision of the brain delays
  *
- * The place of a job at the head of the line is found from the ends of running jobs. It holds if
+ * With `order: fifo`, the place of a job at the head of the line is found from the ends of running
+ * jobs. In the default order, a job that is served first (plan.c) keeps its reservation, but for a
+ * slip that is counted in, in a queue whose rules exclude preemptible jobs: those are ordered by
+ * preempt.h. Both hold if
  *
  * - those ends are time limits, and not predictions or estimates,
- * - no job comes before it: jobs start in the order of their numbers, it has the highest priority
- *   that users may set, all older jobs run, and none of these starts again after its end,
+ * - no job comes before it: it is the first of its queue or served first, it has the highest
+ *   priority that users may set, and no older job starts again after its end,
  * - nothing but room decides on its start: there are no other queues, limits, windows,
  *   reservations and pools.
  *
- * The default order starts short jobs first. A job that is submitted later may then take the place,
- * so there is no guarantee. (plain.h bounds such waits, by predictions.)
+ * In the default order, a job that is not served first may be passed by one that is submitted
+ * later, so there is no guarantee. (plain.h bounds such waits, by predictions.)
  *
  * What may still delay it: a job that is backfilled later by its estimate, or without a limit by
  * its predicted run time, and outlives that; or one with a longer grace period than those that run.
@@ -20,14 +23,26 @@
 
 /* A device may be used again only when the last job's processes have left it. */
 #define HANDOVER (10 * USEC_PER_SEC)
+/* From the decision on, until a job that may go before it runs and its limit counts. */
+#define START_UP (10 * USEC_PER_SEC)
 
-static const struct promise *first_promise(const struct brain *brain, const struct job *job)
+/* The start that the plans keep for the first of its line; 0: none. */
+static usec_t kept_start(const struct brain *brain, const struct job *job)
 {
     const struct promise *first = brain->reserve.promises.held.items;
+    const struct pending_queue *queue = &brain->pending.queues.items[job->queue];
 
-    return brain->reserve.promises.count > 0 && first->job == job->id && first->at != USEC_NEVER
-               ? first
-               : NULL;
+    if (brain->state->settings.order == ORDER_DEFAULT)
+        return queue->served == job->id && queue->served_by > 0 &&
+                       queue_rules_of(brain->state->queues.items, job->queue).preemptible ==
+                           PREEMPTIBLE_NEVER
+                   ? usec_after(queue->served_by, START_UP)
+                   : 0;
+    return brain->state->settings.order == ORDER_FIFO && queue->first == job &&
+                   brain->reserve.promises.count > 0 && first->job == job->id &&
+                   first->at != USEC_NEVER
+               ? first->at
+               : 0;
 }
 
 static bool is_unbounded(const struct queue *queue)
@@ -60,7 +75,7 @@ static bool is_at_the_head(const struct brain *brain, const struct job *job)
 {
     const struct pending_queue *queue = &brain->pending.queues.items[job->queue];
 
-    if (!job->pending_bucket || queue->first != job || job->pending_bucket->array != 0 ||
+    if (job->pending_bucket->array != 0 || job->pending_bucket->first != job ||
         job->priority < queue_rules_of(brain->state->queues.items, job->queue).priority_most)
         return false;
     for (size_t i = 0; i < queue->buckets.count; i++) {
@@ -95,11 +110,9 @@ static bool leaves_in_time(const struct state *state, const struct job *job)
 usec_t sched_guaranteed_start(const struct brain *brain, const struct job *job)
 {
     const struct state *state = brain->state;
-    const struct promise *promise = first_promise(brain, job);
-    usec_t grace = 0;
+    usec_t kept = job->pending_bucket ? kept_start(brain, job) : 0, grace = 0;
 
-    if (!promise || state->settings.order != ORDER_FIFO || !only_room_decides(brain) ||
-        !is_at_the_head(brain, job))
+    if (kept == 0 || kept == USEC_NEVER || !only_room_decides(brain) || !is_at_the_head(brain, job))
         return USEC_NEVER;
     for (const struct job *at = state->first_active; at; at = at->run->active_next) {
         if (!leaves_in_time(state, at) || (at->id < job->id && may_return(at)))
@@ -107,5 +120,5 @@ usec_t sched_guaranteed_start(const struct brain *brain, const struct job *job)
         usec_t its = state_grace(state, at);
         grace = its > grace ? its : grace;
     }
-    return usec_after(promise->at, usec_after(grace, HANDOVER));
+    return usec_after(kept, usec_after(grace, HANDOVER));
 }

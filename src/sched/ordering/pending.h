@@ -60,7 +60,8 @@ struct pending_queue {
     uint64_t kept_in;   /* the plan in which that was done */
     usec_t looked_at;   /* when the claims were listed */
     uint64_t looked_in; /* the last plan that they were valid in; 0: none */
-    uint64_t late;      /* a claim that does not find room by then */
+    uint64_t served;    /* a claim that is served first until it starts; 0: none */
+    usec_t served_by;   /* it has started by then; 0: not known yet */
 };
 
 struct pending {

@@ -154,6 +154,15 @@ static void run_in_plain(struct plain_queue *queue, struct plain_started started
     queue->held += started.job.share;
 }
 
+static usec_t protected_start(const struct plain_queue *queue, usec_t submitted, usec_t start)
+{
+    usec_t wait = start - submitted, floor = queue->longest / 2;
+    usec_t slack = wait * queue->slack_percent / 100;
+
+    wait = usec_after(wait, slack > queue->slack_least ? slack : queue->slack_least);
+    return usec_after(submitted, wait > floor ? wait : floor);
+}
+
 static void start_waiting(struct plain *plain, struct plain_queue *queue, size_t index, usec_t at)
 {
     struct plain_started started = { .job = queue->waiting.items[index], .start = at };
@@ -162,6 +171,7 @@ static void start_waiting(struct plain *plain, struct plain_queue *queue, size_t
     started.real = early_of(plain, started.job.id, &started.run);
     map_remove(&plain->early, started.job.id);
     queue->longest = wait > queue->longest ? wait : queue->longest;
+    started.protected = protected_start(queue, started.job.submitted, at);
     usec_t until = at + run_until(&started, queue->at);
     usec_t *least = started.real == REAL_ENDED ? &queue->next_end : &queue->known;
     *least = until < *least ? until : *least;
@@ -276,6 +286,12 @@ static usec_t next_arrival(const struct plain_queue *queue)
 {
     return queue->arrived < queue->arrivals.count ? queue->arrivals.items[queue->arrived].submitted
                                                   : USEC_NEVER;
+}
+
+static void set_slack(struct plain_queue *queue, const struct queue_rules *rules)
+{
+    queue->slack_percent = rules->slack_percent > 0 ? rules->slack_percent : PLAIN_SLACK_PERCENT;
+    queue->slack_least = rules->slack_least > 0 ? rules->slack_least : PLAIN_SLACK_LEAST;
 }
 
 /* Ends that pass while the queue has no waiting job are processed when one arrives. */
@@ -481,22 +497,18 @@ void plain_advance(struct plain *plain, const struct state *state, size_t runnin
         restart(plain, state, true);
     else if (plain->is_off && running < PLAIN_MOST / 2)
         restart(plain, state, false);
-    LIST_EACH (struct plain_queue, queue, &plain->queues)
+    for (uint32_t i = 0; i < plain->queues.count; i++) {
+        struct plain_queue *queue = &plain->queues.items[i];
+        struct queue_rules rules = queue_rules_of(state->queues.items, i);
+        set_slack(queue, &rules);
         advance_queue(plain, queue, state->now);
+    }
 }
 
 /* ---- protected starts ---- */
 
-static usec_t protected_start(const struct plain_queue *queue, usec_t submitted, usec_t start)
-{
-    usec_t wait = start - submitted, slack = wait / 10, floor = queue->longest / 2;
-
-    wait += slack > PLAIN_SLACK ? slack : PLAIN_SLACK;
-    return submitted + (wait > floor ? wait : floor);
-}
-
 static void add_claim(const struct plain_queue *queue, const struct plain_job *job, usec_t start,
-                      bool is_foreseen, plain_claim_list *ret)
+                      usec_t protected, bool is_foreseen, plain_claim_list *ret)
 {
     uint64_t share = job->share > QUEUE_SHARE_ONE / 2 ? QUEUE_SHARE_ONE : job->share;
     uint64_t seconds = job->usual == SECONDS_NEVER ? 3600 : job->usual;
@@ -505,7 +517,7 @@ static void add_claim(const struct plain_queue *queue, const struct plain_job *j
     list_add(ret, (struct plain_claim){
                       .job = job->id,
                       .start = start + to_real,
-                      .protected = protected_start(queue, job->submitted, start) + to_real,
+                      .protected = usec_after(protected, to_real),
                       .work = (share / 1024 + 1) * seconds * 1000,
                       .is_foreseen = is_foreseen,
                   });
@@ -589,7 +601,7 @@ static void foresee(const struct plain *plain, const struct plain_queue *queue, 
         add_end(&ends, after_seconds(at, job->usual < job->limit ? job->usual : job->limit),
                 job->share);
         if (early_of(plain, job->id, &run) == REAL_WAITS)
-            add_claim(queue, job, at, true, ret);
+            add_claim(queue, job, at, protected_start(queue, job->submitted, at), true, ret);
     }
     list_release(&ends);
 }
@@ -612,7 +624,7 @@ void plain_list(const struct plain *plain, const struct state *state, uint32_t n
     const struct plain_queue *queue = &plain->queues.items[number];
     LIST_EACH (const struct plain_started, started, &queue->running) {
         if (started->real == REAL_WAITS)
-            add_claim(queue, &started->job, started->start, false, ret);
+            add_claim(queue, &started->job, started->start, started->protected, false, ret);
     }
     foresee(plain, queue, state->now, ret);
     list_sort(ret, compare_claims);

@@ -9,7 +9,7 @@
  * gives each job a protected start, which the default order keeps:
  *
  *   wait       = start in the plain schedule - submission
- *   protected  = submission + wait + max(10 % of the wait, 1 hour),
+ *   protected  = submission + wait + max(10 % of the wait, 1 hour), or as the queue sets the slack,
  *                at least submission + 1/2 * the longest wait in the plain schedule so far
  *
  * The plain schedule counts shares of the cluster and does not model nodes.
@@ -48,7 +48,8 @@ enum {
     PLAIN_MOST = 8192, /* running jobs; with more the plain schedule is off until half remain */
 };
 
-#define PLAIN_SLACK USEC_PER_HOUR
+#define PLAIN_SLACK_PERCENT 10 /* unless its queue sets it */
+#define PLAIN_SLACK_LEAST   USEC_PER_HOUR
 
 struct plain_job {
     uint64_t id;
@@ -61,6 +62,7 @@ struct plain_job {
 struct plain_started {
     struct plain_job job;
     usec_t start, limit; /* in the plain schedule */
+    usec_t protected;    /* from then on it does not change */
     usec_t run;          /* real run time; while it runs: run time so far - now */
     uint8_t real;        /* its real state (enum in plain.c) */
 };
@@ -70,11 +72,13 @@ struct plain_least { /* of PLAIN_BLOCK waiting jobs */
 };
 
 struct plain_queue {
-    usec_t clock;                    /* at `at`; the plain schedule trails behind */
-    usec_t at;                       /* real time */
-    uint32_t rate;                   /* of the clock, in parts of 2^20 */
-    usec_t reached;                  /* by the plain schedule */
-    usec_t longest;                  /* wait in the plain schedule */
+    usec_t clock;          /* at `at`; the plain schedule trails behind */
+    usec_t at;             /* real time */
+    uint32_t rate;         /* of the clock, in parts of 2^20 */
+    usec_t reached;        /* by the plain schedule */
+    usec_t longest;        /* wait in the plain schedule */
+    int64_t slack_percent; /* of the wait */
+    usec_t slack_least;
     uint32_t held;                   /* by those that run in it, in parts of 2^20 */
     LIST(struct plain_job) arrivals; /* after `reached`, by time; from `arrived` on */
     size_t arrived;
