@@ -86,6 +86,20 @@ bool brain_may_have(struct brain *brain, const struct job *job, const struct lea
     return brain_rules_allow(brain, job, &ask, why);
 }
 
+/* One answer for a class and a plan. Room only gets less while a plan goes on, so a "no" stays; a
+ * "yes" is looked at again when its turn comes. */
+bool brain_fits_somewhere(struct brain *brain, const struct pending_bucket *bucket)
+{
+    while (brain->fits.count <= bucket->class)
+        list_add(&brain->fits, 0);
+    uint64_t *fits = &brain->fits.items[bucket->class];
+    if (*fits / 2 != brain->plans || brain->layout.has_static_pools) {
+        struct place_query query = brain_query(brain, bucket->first);
+        *fits = 2 * brain->plans + place_may_fit(&query);
+    }
+    return *fits % 2 != 0;
+}
+
 /* For one that fits no node, or is beyond its limit, nothing must be kept: its turn would never
  * be over. */
 bool brain_is_possible(const struct brain *brain, const struct job *job)

@@ -34,6 +34,9 @@ bool brain_may_take(struct brain *brain, const struct job *job, const struct amo
 bool brain_may_have(struct brain *brain, const struct job *job, const struct lease *lease,
                     struct why *why);
 
+/* A job of the bucket fits beside what runs, promises apart; it may still find no place. */
+bool brain_fits_somewhere(struct brain *brain, const struct pending_bucket *bucket);
+
 /* The job fits an empty cluster. A job that never fits reserves no share. */
 bool brain_is_possible(const struct brain *brain, const struct job *job);
 

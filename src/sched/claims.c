@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/claims.h"
+
+#include "sched/brain.h"
+#include "sched/grant.h"
+
+#define LOOK_EVERY (5 * USEC_PER_MIN)
+
+enum {
+    SLIP = 16,           /* one that is served first may be delayed by 1/16 of its own length */
+    SLIP_SHORTER = 8,    /* by jobs of at most 1/8 of its length */
+    LOOK_JOBS = 256,     /* that run: for each so many, claims are as good for a second */
+    PACKED_PERCENT = 90, /* of the cluster are used when jobs are served in order */
+};
+
+/* Such times move while work is done and other queues are served: not too often. */
+static void look_again(struct brain *brain, usec_t at)
+{
+    usec_t least = brain->state->now + LOOK_EVERY;
+
+    brain_review(brain, at > least ? at : least);
+}
+
+/* What runs for the queue: usual run time (ms) x share (2^10). One that has outlived it goes on
+ * half as long. */
+static uint64_t running_work(const struct brain *brain, uint32_t queue)
+{
+    const struct state *state = brain->state;
+    uint64_t work = 0;
+
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        const struct job_run *run = at.job->run;
+        if (at.job->queue != queue || !run->lease)
+            continue;
+        usec_t elapsed = state->now - run->granted;
+        usec_t usual = run->usual == USEC_NEVER ? USEC_PER_HOUR : run->usual;
+        usec_t left = usual > elapsed ? usual - elapsed : elapsed / 2;
+        usec_t most = at.end > state->now ? at.end - state->now : 0;
+        left = left < most ? left : most;
+        work += (uint64_t)(left / 1000) * (run->lease->share / 1024);
+    }
+    return work;
+}
+
+/* How well predictions turned out so far, in percent. */
+static uint64_t predicted_percent(const struct history *history)
+{
+    uint64_t actual = history->actual >> 8, expected = history->expected >> 8;
+    uint64_t percent = expected > 0 ? actual * 100 / expected : 100;
+
+    return percent < 25 ? 25 : percent > 400 ? 400 : percent;
+}
+
+/* How many of the claims would miss their protected start behind this work: up to the last. */
+static uint32_t count_late(const struct brain *brain, uint64_t work, usec_t *ret_nearest)
+{
+    uint64_t percent = predicted_percent(&brain->state->history);
+    uint32_t late = 0, i = 0;
+
+    *ret_nearest = USEC_NEVER;
+    LIST_EACH (const struct plain_claim, claim, &brain->claims) {
+        i++;
+        usec_t drain = (usec_t)(work / (QUEUE_SHARE_ONE / 1024) * 1000 / PACKED_PERCENT * percent);
+        usec_t latest = claim->protected - drain;
+        work += claim->work;
+        if (latest <= brain->state->now)
+            late = i;
+        else
+            *ret_nearest = latest < *ret_nearest ? latest : *ret_nearest;
+    }
+    return late;
+}
+
+/* How many of the claims have to be served in order from now on. The work that runs is looked at
+ * closely only if its limits do not answer it. */
+static uint32_t count_urgent(struct brain *brain, uint32_t queue)
+{
+    usec_t nearest;
+    int64_t most = ends_work(&brain->ends, brain->state->now);
+
+    uint32_t urgent = count_late(brain, most > 0 ? (uint64_t)most : 0, &nearest);
+    if (urgent > 0)
+        urgent = count_late(brain, running_work(brain, queue), &nearest);
+    if (urgent == 0 && nearest != USEC_NEVER)
+        look_again(brain, nearest);
+    return urgent;
+}
+
+/* Those that preempt.h has decided on have no claim. */
+static void drop_settled(struct brain *brain)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < brain->claims.count; i++) {
+        const struct job *job = state_job(brain->state, brain->claims.items[i].job);
+        if (job && job->pending_bucket && !job->pending_bucket->is_settled)
+            brain->claims.items[kept++] = brain->claims.items[i];
+    }
+    brain->claims.count = kept;
+}
+
+/* One more of its jobs goes before others. */
+static void make_urgent(struct brain *brain, struct pending_bucket *bucket, uint32_t number)
+{
+    if (bucket->urgent_in != brain->plans) {
+        bucket->urgent = number;
+        bucket->urgent_count = 0;
+        bucket->urgent_in = brain->plans;
+    }
+    bucket->urgent_count++;
+}
+
+/* While the first may slip, jobs of at most 1/8 of its length go before it. False: there are none
+ * that find room. */
+static bool put_shorts_first(struct brain *brain, const struct pending_queue *queue,
+                             const struct pending_bucket *first)
+{
+    bool is_any = false;
+
+    for (size_t i = 0; i < queue->buckets.count; i++) {
+        struct pending_bucket *bucket = queue->buckets.items[i];
+        if (bucket->most > first->most / SLIP_SHORTER || bucket->is_settled ||
+            !brain_fits_somewhere(brain, bucket))
+            continue;
+        make_urgent(brain, bucket, 0);
+        bucket->urgent = 0;
+        bucket->urgent_count = bucket->count;
+        is_any = true;
+    }
+    return is_any;
+}
+
+/* Its jobs are served in order, this one first until it starts; it may slip a little for short
+ * ones. */
+static void serve_first(struct brain *brain, struct pending_queue *queue, const struct job *job)
+{
+    usec_t now = brain->state->now;
+
+    if (queue->served != job->id)
+        queue->served_by = 0;
+    queue->claim = queue->served = job->id;
+    queue->claim_priority = job->priority;
+    queue->claim_at = now;
+    if ((queue->served_by == 0 || queue->served_by > now) &&
+        put_shorts_first(brain, queue, job->pending_bucket))
+        queue->claim_at = queue->served_by;
+}
+
+/* It has been reserved a start: from now on it starts by then. */
+void claims_promise(struct pending_queue *queue, const struct job *job, usec_t reserved)
+{
+    if (queue->served == job->id && queue->served_by == 0)
+        queue->served_by = usec_after(reserved, job->pending_bucket->most / SLIP);
+}
+
+/* The first of its bucket: of jobs that are alike, the oldest starts first. */
+static struct job *claimant(const struct brain *brain, size_t i)
+{
+    return state_job(brain->state, brain->claims.items[i].job)->pending_bucket->first;
+}
+
+static bool is_fresh(const struct brain *brain, const struct pending_queue *queue)
+{
+    const struct job *job = queue->claim != 0 ? state_job(brain->state, queue->claim) : NULL;
+    usec_t fresh = (usec_t)(brain->ends.count / LOOK_JOBS) * USEC_PER_SEC;
+
+    return queue->looked_in > 0 && brain->state->now - queue->looked_at < fresh &&
+           (queue->claim == 0 || (job && job->pending_bucket && queue->claim_at != 0));
+}
+
+/* What was urgent in the plan before still is. */
+static void keep_urgent(const struct brain *brain, struct pending_queue *queue)
+{
+    for (size_t i = 0; i < queue->buckets.count; i++) {
+        struct pending_bucket *bucket = queue->buckets.items[i];
+        if (bucket->urgent_in == queue->looked_in)
+            bucket->urgent_in = brain->plans;
+    }
+    queue->looked_in = brain->plans;
+}
+
+/* The one that is served first comes first from when it has been promised a start. False: none is
+ * served first. */
+static bool put_served_first(struct brain *brain, struct pending_queue *queue)
+{
+    for (size_t i = 0; i < brain->claims.count; i++) {
+        struct plain_claim claim = brain->claims.items[i];
+        if (claimant(brain, i)->id != queue->served)
+            continue;
+        if (queue->served_by == 0)
+            return i == 0;
+        list_remove(&brain->claims, i);
+        list_insert(&brain->claims, 0, claim);
+        return true;
+    }
+    queue->served = 0;
+    return false;
+}
+
+/* Which of the queue's jobs go before its others, and from when on room is kept for the first. */
+void claims_look(struct brain *brain, uint32_t number)
+{
+    struct pending_queue *queue = &brain->pending.queues.items[number];
+
+    if (is_fresh(brain, queue)) {
+        keep_urgent(brain, queue);
+        return;
+    }
+    queue->looked_at = brain->state->now;
+    queue->looked_in = brain->plans;
+    plain_list(&brain->plain, brain->state, number, &brain->claims);
+    drop_settled(brain);
+    bool is_served = put_served_first(brain, queue);
+    uint32_t urgent = count_urgent(brain, number);
+    if (is_served && urgent == 0)
+        urgent = 1;
+    for (uint32_t i = 0; i < urgent; i++)
+        make_urgent(brain, claimant(brain, i)->pending_bucket, i + 1);
+    queue->claim = 0;
+    if (urgent > 0)
+        serve_first(brain, queue, claimant(brain, 0));
+    for (uint32_t i = 0; i < brain->claims.count && queue->claim == 0; i++) {
+        const struct plain_claim *claim = &brain->claims.items[i];
+        if (claim->start >= brain->state->now || claim->protected == USEC_NEVER)
+            continue; /* it was not passed over, or may be without end */
+        queue->claim = claimant(brain, i)->id;
+        queue->claim_priority = claimant(brain, i)->priority;
+        queue->claim_at = claim->protected;
+    }
+    if (queue->claim != 0 && queue->claim_at > brain->state->now)
+        look_again(brain, queue->claim_at);
+}
+
+/* Room is kept for the first from that time on; it may start before, when it is its turn. */
+void claims_keep(struct brain *brain, struct pending_queue *queue)
+{
+    struct state *state = brain->state;
+    struct job *job = state_job(state, queue->claim);
+    struct reserve *reserve = &brain->reserve;
+    struct lease lease;
+    usec_t at = state->now;
+
+    queue->kept_in = brain->plans;
+    if (!job || !job->pending_bucket || !brain_is_possible(brain, job))
+        return;
+    usec_t most = job->pending_bucket->most;
+    struct place_query query = brain_query(brain, job);
+    if (queue->claim_at == 0) { /* it is served in order from now on */
+        if (!place_job(&query, &brain->arena, &lease, NULL)) {
+            if (!reserve_make(reserve, &query, &brain->ends, most, 0, &brain->arena, &at))
+                return;
+            reserve->promises.count--;
+        }
+        claims_promise(queue, job, at);
+        queue->claim_at = queue->served_by;
+        look_again(brain, queue->claim_at);
+    }
+    /* Of a guest's cell the owner must find all when it comes. */
+    if (queue->claim_at > state->now && !query.cells)
+        reserve_make(reserve, &query, &brain->ends, most, queue->claim_at, &brain->arena, &at);
+    if (at > queue->claim_at && queue->served != job->id) {
+        queue->served = job->id;
+        queue->served_by = 0;
+    }
+}
+
+/* From now on it is kept room for as soon as there is some. */
+void claims_end_slip(struct brain *brain, uint64_t job)
+{
+    struct promises *promises = &brain->reserve.promises;
+
+    if (promises->count > 0 && promises->held.items[promises->count - 1].job == job)
+        promises->count--;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_CLAIMS_H
+#define SCHED_CLAIMS_H
+
+/* claims - the waiting jobs of a queue whose protected start (plain.h) is near
+ *
+ * In each plan, a claim is urgent if the work that runs and that of the claims before it would fill
+ * the cluster until its protected start. Urgent claims go before all other jobs of the queue. The
+ * first of them is served first until it starts: it has a reservation by time limits, and starts
+ * by served_by at the latest, which is that reservation and 1/16 of its own length. Until then,
+ * jobs of at most 1/8 of its length go before it.
+ *
+ * If no claim is urgent, room is reserved from its protected start on for the first that others
+ * have passed.
+ *
+ * doc/policies/waiting.md says what follows from it, and what not.
+ */
+
+#include "core/state/state.h"
+#include "sched/ordering/pending.h"
+
+struct brain;
+
+/* Which of the queue's jobs go before its others in this plan, and from when on room is kept. */
+void claims_look(struct brain *brain, uint32_t queue);
+/* Keep room for the first: before other jobs of the queue start. */
+void claims_keep(struct brain *brain, struct pending_queue *queue);
+/* From now on room is kept for this job as soon as there is some. */
+void claims_end_slip(struct brain *brain, uint64_t job);
+/* If the job is served first: it has been reserved this start. */
+void claims_promise(struct pending_queue *queue, const struct job *job, usec_t reserved);
+
+#endif
