@@ -167,6 +167,16 @@ void sched_why(const struct brain *brain, struct inquiry *inquiry, const struct 
         ++*ret_ahead;
 }
 
+const struct job *sched_served_first(const struct brain *brain, uint32_t queue, usec_t *ret_by)
+{
+    if (queue >= brain->pending.queues.count)
+        return NULL;
+    const struct pending_queue *line = &brain->pending.queues.items[queue];
+    const struct job *job = line->served != 0 ? state_job(brain->state, line->served) : NULL;
+    *ret_by = line->served_by;
+    return job && job->state == JOB_QUEUED && line->served_by > 0 ? job : NULL;
+}
+
 bool sched_protected_start(const struct brain *brain, const struct job *job, usec_t *ret_at,
                            usec_t *ret_plain)
 {

@@ -2,8 +2,8 @@
 /* Starts that no decision of the brain delays
  *
  * With `order: fifo`, the place of a job at the head of the line is found from the ends of running
- * jobs. In the default order, a job that is served first (claims.h) keeps its reservation, but for a
- * slip that is counted in, in a queue whose rules exclude preemptible jobs: those are ordered by
+ * jobs. In the default order, a job that is served first (claims.h) keeps its reservation, but for
+ * a slip that is counted in, in a queue whose rules exclude preemptible jobs: those are ordered by
  * preempt.h. Both hold if
  *
  * - those ends are time limits, and not predictions or estimates,

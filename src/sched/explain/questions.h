@@ -47,6 +47,10 @@ struct end_estimate {
  * (guarantee.c). USEC_NEVER: there is none. */
 usec_t sched_guaranteed_start(const struct brain *brain, const struct job *job);
 
+/* The waiting job of a queue that is served first (claims.h), and when it starts at the latest.
+ * NULL: there is none. */
+const struct job *sched_served_first(const struct brain *brain, uint32_t queue, usec_t *ret_by);
+
 /* The start that the default order keeps for a waiting job (ordering/plain.h), and that in the
  * plain schedule. False: it has none yet, or its order knows none. */
 bool sched_protected_start(const struct brain *brain, const struct job *job, usec_t *ret_at,

@@ -219,7 +219,7 @@ static int drop(struct run *run, uint32_t number, struct error *err)
     return run_tell(run, &event, err);
 }
 
-/* What was promised, and what is estimated, for those that came now and wait. */
+/* What is planned, and what is estimated, for those that came now and wait. */
 static void note_promise(struct run *run, uint32_t number)
 {
     const struct wanted *wanted = &run->experiment->wanted;
@@ -231,13 +231,26 @@ static void note_promise(struct run *run, uint32_t number)
     const struct job *job = state_job(run->state, run_id(run, number));
     if (!job)
         return;
-    if (wanted->is_on[METRIC_BACKFILL]) {
+    if (wanted->is_on[METRIC_BACKFILL] && run->state->settings.order != ORDER_DEFAULT) {
         sched_why(run->brain, run->inquiry, job, &why, NULL);
         outcome->promised = why.at > run->now && why.at != USEC_NEVER ? why.at : 0;
     }
     if (wanted->is_on[METRIC_START_ESTIMATES] && run->ports->estimate_start)
         outcome->has_estimate =
             run->ports->estimate_start(run->brain, run->inquiry, job, &outcome->estimate);
+}
+
+/* In the default order, a start is promised when it is served first. */
+static void note_served(struct run *run)
+{
+    usec_t by;
+
+    for (uint32_t queue = 0; queue < run->state->queues.count; queue++) {
+        const struct job *job = sched_served_first(run->brain, queue, &by);
+        struct outcome *outcome = job ? &run->outcomes[job->id - run->first_id] : NULL;
+        if (outcome && outcome->promised == 0)
+            outcome->promised = by;
+    }
 }
 
 static int look_after_arrivals(struct run *run, uint32_t from, struct error *err)
@@ -306,6 +319,8 @@ static int step(struct run *run, struct error *err)
         code = look_after_arrivals(run, from, err);
     if (code < 0)
         return code;
+    if (run->experiment->wanted.is_on[METRIC_BACKFILL])
+        note_served(run);
     take_snapshots(run, run->submitted == workload->jobs.count);
     meter_settle(&run->meter, run->queue_shares, run->over == workload->jobs.count);
     return forget(run, err);

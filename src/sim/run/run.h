@@ -42,7 +42,7 @@ struct outcome {
     usec_t began;       /* of this attempt */
     usec_t done;        /* work done in earlier attempts */
     usec_t paid, owed;  /* run time lost to restarts, including the next one */
-    usec_t promised;    /* the start that was planned at submission; 0: none */
+    usec_t promised;    /* the start that it was first promised; 0: none */
     usec_t held;        /* time on GPUs */
     double contention;  /* the meter's at arrival; later the difference */
     double speed;       /* of this attempt */
