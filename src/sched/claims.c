@@ -238,15 +238,16 @@ void claims_keep(struct brain *brain, struct pending_queue *queue)
     struct job *job = state_job(state, queue->claim);
     struct reserve *reserve = &brain->reserve;
     struct lease lease;
-    usec_t at = state->now;
 
     queue->kept_in = brain->plans;
     if (!job || !job->pending_bucket || !brain_is_possible(brain, job))
         return;
     usec_t most = job->pending_bucket->most;
     struct place_query query = brain_query(brain, job);
+    const struct promise *promise = promise_of(&reserve->promises, job->id); /* it is awaited */
+    usec_t at = promise ? promise->at : state->now;
     if (queue->claim_at == 0) { /* it is served in order from now on */
-        if (!place_job(&query, &brain->arena, &lease, NULL)) {
+        if (!promise && !place_job(&query, &brain->arena, &lease, NULL)) {
             if (!reserve_make(reserve, &query, &brain->ends, most, 0, &brain->arena, &at))
                 return;
             reserve->promises.count--;
@@ -256,7 +257,7 @@ void claims_keep(struct brain *brain, struct pending_queue *queue)
         look_again(brain, queue->claim_at);
     }
     /* Of a guest's cell the owner must find all when it comes. */
-    if (queue->claim_at > state->now && !query.cells)
+    if (queue->claim_at > state->now && !query.cells && !promise)
         reserve_make(reserve, &query, &brain->ends, most, queue->claim_at, &brain->arena, &at);
     if (at > queue->claim_at && queue->served != job->id) {
         queue->served = job->id;

@@ -108,7 +108,8 @@ static bool fits_somewhere(void *user, const struct pending_bucket *bucket)
     return brain_fits_somewhere(brain, bucket);
 }
 
-static void promise_start(struct brain *brain, struct job *job, struct why *why)
+/* Sets why->at if it has a promise. True: it did not have one before. */
+static bool promise_start(struct brain *brain, struct job *job, struct why *why)
 {
     const struct pending_bucket *bucket = job->pending_bucket;
     struct place_query query = brain_query(brain, job);
@@ -117,17 +118,17 @@ static void promise_start(struct brain *brain, struct job *job, struct why *why)
     assert(bucket->first);
     if (why_is_never(why->kind) || why_is_of_quota(why->kind) || why->kind == WHY_TURN ||
         why->kind == WHY_ARRAY || why_is_of_time(why->kind))
-        return; /* it is not room that it waits for */
-    for (size_t i = 0; i < brain->reserve.promises.count; i++) {
-        if (brain->reserve.promises.held.items[i].job == job->id) { /* its protected start */
-            why->at = brain->reserve.promises.held.items[i].at;
-            return;
-        }
+        return false; /* it is not room that it waits for */
+    const struct promise *promise = promise_of(&brain->reserve.promises, job->id);
+    if (promise) { /* its protected start */
+        why->at = promise->at;
+        return false;
     }
     if (!reserve_make(&brain->reserve, &query, &brain->ends, bucket->most, 0, &brain->arena, &at))
-        return;
+        return false;
     why->at = at;
     job->pending_bucket->promised = brain->plans;
+    return true;
 }
 
 enum { AWAITED_PROMISES = 64 };
@@ -138,8 +139,7 @@ static void block(struct brain *brain, struct job *job, bool with_promise, struc
 {
     struct promises *promises = &brain->reserve.promises;
 
-    if (with_promise)
-        promise_start(brain, job, why);
+    bool is_promised = with_promise && promise_start(brain, job, why);
     bool is_room = why_lacks_room(why->kind) || why->kind == WHY_SHAPE || why->kind == WHY_LENT;
     if (!is_room || !reclaim_for(brain, job, why->at, decisions))
         return;
@@ -147,7 +147,7 @@ static void block(struct brain *brain, struct job *job, bool with_promise, struc
         if (!reclaim_for(brain, next, 0, decisions))
             break; /* those behind it want the same */
     }
-    if (why->at != 0)
+    if (is_promised)
         promise_drop(promises, &brain->layout, promises->count - 1);
     promise_start(brain, job, why); /* what they hold is kept for it */
 }
@@ -169,7 +169,9 @@ static void explain_passed(struct brain *brain)
     LIST_EACH (struct pending_queue, queue, &brain->pending.queues) {
         for (size_t k = 0; k < queue->buckets.count; k++) {
             struct why *why = &queue->buckets.items[k]->why;
-            if (why->kind != WHY_RESERVED || state_job(brain->state, why->job)->pending_bucket)
+            const struct job *holder =
+                why->kind == WHY_RESERVED ? state_job(brain->state, why->job) : NULL;
+            if (why->kind != WHY_RESERVED || (holder && holder->pending_bucket))
                 continue;
             *why = (struct why){ .kind = WHY_GPUS };
             brain_review(brain, brain->state->now);

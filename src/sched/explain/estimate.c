@@ -238,14 +238,10 @@ static usec_t wait_from(usec_t now, usec_t at)
 /* When its promise says; 0: it has none. */
 static usec_t promised_at(const struct brain *brain, const struct job *job)
 {
-    const struct pending_bucket *bucket = job->pending_bucket;
+    const struct promise *promise =
+        job->pending_bucket ? promise_of(&brain->reserve.promises, job->id) : NULL;
 
-    for (size_t i = 0; bucket && i < brain->reserve.promises.count; i++) {
-        const struct promise *promise = &brain->reserve.promises.held.items[i];
-        if (promise->job == job->id)
-            return promise->at;
-    }
-    return 0;
+    return promise ? promise->at : 0;
 }
 
 /* The promise holds whatever happens where it goes by limits; elsewhere it is a guess, too. */

@@ -81,7 +81,7 @@ static int compare_spots(const void *a, const void *b)
 void promise_add(struct promises *promises, uint64_t job, usec_t earliest, usec_t at, usec_t end,
                  const struct fleet *rest, const struct lease *lease)
 {
-    assert(promises->count <= promises->held.count);
+    assert(promises->count <= promises->held.count && !promise_of(promises, job));
     promise_drop(promises, rest->layout, promises->count);
     if (promises->held.count == promises->count)
         list_add(&promises->held, (struct promise){ 0 });
@@ -321,6 +321,15 @@ bool promise_pool_allows(const struct promises *promises, const struct state *st
             return false;
     }
     return true;
+}
+
+const struct promise *promise_of(const struct promises *promises, uint64_t job)
+{
+    for (size_t i = 0; i < promises->count; i++) {
+        if (promises->held.items[i].job == job)
+            return &promises->held.items[i];
+    }
+    return NULL;
 }
 
 uint64_t promise_holder(const struct promises *promises, usec_t end)

@@ -89,6 +89,9 @@ void promise_take(struct promises *promises, const struct layout *layout, usec_t
 bool promise_pool_allows(const struct promises *promises, const struct state *state, usec_t end,
                          uint32_t pool);
 
+/* The promise in force of this job; NULL: it has none. */
+const struct promise *promise_of(const struct promises *promises, uint64_t job);
+
 /* The job with a promise that restricts a job that ends at `end`; 0: none. */
 uint64_t promise_holder(const struct promises *promises, usec_t end);
 
