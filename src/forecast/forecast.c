@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "forecast/forecast.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,6 +168,7 @@ static void add_row(const struct runs *runs, uint64_t id, size_t first, size_t l
     struct forecast_row row = { .id = id };
     usec_t starts[RUNS_MAX], ends[RUNS_MAX];
 
+    assert(runs->count > FORECAST_SAMPLES_MIN && runs->count <= RUNS_MAX);
     for (uint32_t i = 0; i < runs->count; i++) {
         usec_t start = USEC_NEVER, end = 0;
         for (size_t k = first; k <= last; k++) {

@@ -7,12 +7,13 @@ import json
 import os
 import re
 import random
+import resource
 import subprocess
 import time
 
 import pytest
 
-from tarn_test import Refused, TARN, wait_until
+from tarn_test import Refused, TARN, UnixConnection, wait_until
 
 # Little of the CPUs, so that GPUs are what is waited for on any machine.
 SMALL = {"cpus": 0.01}
@@ -476,3 +477,26 @@ def test_a_late_job_moves_those_behind_it(api):
         said = when(api, waiting)["start"]
         assert said["in_seconds"] > 1, said
         time.sleep(0.5)
+
+
+def test_an_answer_comes_once_where_no_forecast_can_be_made(api, daemon):
+    api.wait_state(submit(api, 600, 4, max_duration="1h"), "running")
+    waiting = submit(api, 1, 4, max_duration="1m")
+    connection = UnixConnection(daemon.socket, 30)
+    process = daemon.process.pid
+    limits = resource.prlimit(process, resource.RLIMIT_NOFILE)
+
+    def ask():
+        connection.request("GET", "/v1/jobs/%d/when" % waiting)
+        reply = connection.getresponse()
+        return reply.status, json.loads(reply.read())["start"]["expected"]
+
+    assert ask()[0] == 200
+    time.sleep(1.1)  # then the forecast is no longer fresh
+    resource.prlimit(process, resource.RLIMIT_NOFILE, (3, limits[1]))  # no new descriptors
+    status, expected = ask()
+    assert status == 200 and expected
+    assert "a forecast could not be started" in daemon.words()
+    resource.prlimit(process, resource.RLIMIT_NOFILE, limits)
+    assert ask()[0] == 200
+    connection.close()

@@ -124,7 +124,7 @@ static void on_poll_closed(uv_handle_t *handle)
     free(handle);
 }
 
-static void start(struct forecaster *forecaster);
+static bool start(struct forecaster *forecaster);
 
 static void take(struct forecaster *forecaster)
 {
@@ -155,7 +155,8 @@ static void finish(struct forecaster *forecaster)
         return;
     forecaster->waiters = forecaster->later_waiters;
     forecaster->later_waiters = NULL;
-    start(forecaster);
+    if (!start(forecaster))
+        call_waiters(&forecaster->waiters);
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events)
@@ -181,7 +182,8 @@ static void on_late(uv_timer_t *timer)
         uv_timer_start(timer, on_late, COPY_MS, 0);
 }
 
-static void start(struct forecaster *forecaster)
+/* False: there can be no copy. */
+static bool start(struct forecaster *forecaster)
 {
     struct error err;
     uint64_t began = uv_hrtime();
@@ -189,8 +191,7 @@ static void start(struct forecaster *forecaster)
     if (copy_start(live, forecaster, &forecaster->copy, &err) < 0) {
         log_line(LOG_WARNING, "a forecast could not be started reason='%s'", err.text);
         forecaster->allowance = 0;
-        call_waiters(&forecaster->waiters);
-        return;
+        return false;
     }
     forecaster->allowance -= (usec_t)((uv_hrtime() - began) / 1000);
     forecaster->is_running = true;
@@ -204,6 +205,7 @@ static void start(struct forecaster *forecaster)
     uv_poll_start(forecaster->poll, UV_READABLE | UV_DISCONNECT, on_readable);
     if (!uv_is_active((uv_handle_t *)&forecaster->timer))
         uv_timer_start(&forecaster->timer, on_late, COPY_MS, 0);
+    return true;
 }
 
 static bool is_new(const struct forecaster *forecaster)
@@ -259,10 +261,10 @@ bool forecaster_is_fresh(void *user, bool is_of_waiting, struct forecast_waiter 
     usec_t age = clock_now(hub_clock(forecaster->hub)) - forecaster->forecast.at;
     if (forecaster->allowance < wanted && (age < AGE_MAX || forecaster->allowance < LEAST))
         return true;
-    if (!is_slow)
-        wait(forecaster, &forecaster->waiters, waiter);
-    start(forecaster);
-    return is_slow || !forecaster->is_running;
+    if (!start(forecaster) || is_slow)
+        return true;
+    wait(forecaster, &forecaster->waiters, waiter);
+    return false;
 }
 
 /* ---- what it says ---- */
