@@ -17,7 +17,6 @@
 #include "base/mem.h"
 #include "cli/fields.h"
 #include "cli/screen.h"
-#include "io/file.h"
 
 /* ---- the daemon, started in the background ----
  *
@@ -29,7 +28,7 @@
 static const char reply_source[] = "answer of the daemon";
 
 enum { START_TIMEOUT_S = 60, START_OTHER_S = 5, START_LOG_LINES = 5 };
-enum { NOTIFY_FD = 3, LOG_MAX = 1 << 20, ANSWER_MAX = 4096 };
+enum { NOTIFY_FD = 3, LOG_MAX = 4096, ANSWER_MAX = 4096 };
 
 static int failed(const char *what, const char *path, struct error *err)
 {
@@ -165,17 +164,21 @@ static bool finds_another(const struct paths *paths)
     return false;
 }
 
-/* The last lines of its log, where it died without a word. */
-static int died(const char *log, long from, struct error *err)
+/* The last lines that it wrote to its log, where it died without a word. */
+static int died(int log_fd, const char *log, off_t from, struct error *err)
 {
-    AUTO_RELEASE(text) struct text text = { 0 };
+    off_t end = lseek(log_fd, 0, SEEK_END);
+    char bytes[LOG_MAX + 1];
 
-    if (file_read(log, LOG_MAX, &text, NULL) < 0 || (long)text.length <= from)
-        return error_set(err, -EIO, "the daemon could not be started; %s is empty", log);
-    char *start = text.bytes + from;
-    text.bytes[text.length - 1] = '\0';
-    char *at = text.bytes + text.length - 1;
-    for (int lines = 0; at > start && lines < START_LOG_LINES; at--)
+    from = end - from > LOG_MAX ? end - LOG_MAX : from;
+    ssize_t length = pread(log_fd, bytes, LOG_MAX, from);
+    if (length <= 0)
+        return error_set(err, -EIO, "the daemon could not be started, and wrote nothing to %s",
+                         log);
+    bytes[length] = '\0';
+    char *at = bytes + length - 1;
+    *at = '\0';
+    for (int lines = 0; at > bytes && lines < START_LOG_LINES; at--)
         lines += at[-1] == '\n';
     return error_set(err, -EIO, "the daemon could not be started; the end of %s:\n%s", log,
                      at + (*at == '\n'));
@@ -214,24 +217,20 @@ static int daemon_start(const struct paths *paths, const char *devices, struct e
     int code = make_folders(paths->state, err);
     if (code < 0)
         return code;
-    int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int fd = open(log, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (fd < 0)
         return failed("log", log, err);
-    long from = (long)lseek(fd, 0, SEEK_END);
+    off_t from = lseek(fd, 0, SEEK_END);
     code = start_and_listen(paths, here, fd, &answer, err);
-    close(fd);
-    if (code < 0)
-        return code;
-    if (strcmp(text_string(&answer), "ready") == 0) {
+    if (code == 0 && strcmp(text_string(&answer), "ready") == 0)
         say("started (%s; state in %s)",
             paths->is_machine_wide ? "for all users of this machine" : "this user only", shown);
-        return 0;
-    }
-    if (finds_another(paths))
-        return 0;
-    if (answer.length > 0 && answer.bytes[0])
-        return error_set(err, -EIO, "the daemon could not be started: %s", answer.bytes);
-    return died(log, from, err);
+    else if (code == 0 && !finds_another(paths))
+        code = answer.length > 0 && answer.bytes[0]
+                   ? error_set(err, -EIO, "the daemon could not be started: %s", answer.bytes)
+                   : died(fd, log, from, err);
+    close(fd);
+    return code;
 }
 
 int session_open(struct session *session, struct error *err)

@@ -38,19 +38,18 @@ int sql_error(sqlite3 *db, const char *path, struct error *err)
 }
 
 /* SQLite gives its other files the mode of the first when it makes them. What fails here fails
- * again when SQLite tries it, with its words. */
+ * again when SQLite tries it, with its words. An existing database is not opened here: to close it
+ * would release the locks of other connections of this process. */
 static void make_private(const char *path)
 {
-    static const char *const others[] = { "-wal", "-shm" };
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    static const char *const ends[] = { "", "-wal", "-shm" };
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
-    if (fd < 0)
-        return;
-    fchmod(fd, 0600);
-    close(fd);
-    for (size_t i = 0; i < COUNT_OF(others); i++) {
-        AUTO_FREE char *other = mem_printf("%s%s", path, others[i]);
-        chmod(other, 0600);
+    if (fd >= 0)
+        close(fd);
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        AUTO_FREE char *file = mem_printf("%s%s", path, ends[i]);
+        chmod(file, 0600);
     }
 }
 

@@ -292,6 +292,17 @@ def test_the_first_command_of_all_works_with_no_daemon_and_no_configuration(shel
     assert shell.count_daemons() == 1
 
 
+@pytest.mark.skipif(tarn_test.is_sanitized(), reason="it needs more memory than the test allows")
+def test_the_end_of_a_long_log_says_why_the_daemon_died(shell):
+    os.mkdir(shell.state)
+    with open(os.path.join(shell.state, "daemon.log"), "w") as log:
+        log.write("x" * 2000000 + "\nan old line\n")
+    done = subprocess.run(["prlimit", "--as=%d" % (12 << 20), TARN, "up"], env=shell.environment, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    assert done.returncode == 1 and "daemon.log:\n" in done.stderr, done.stderr
+    assert "error while loading shared libraries" in done.stderr and "an old line" not in done.stderr, done.stderr
+
+
 def test_two_at_once_start_one_daemon(shell):
     both = [subprocess.Popen([TARN, "run", "--", "echo", str(i)], env=shell.environment, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL) for i in range(4)]
