@@ -305,7 +305,7 @@ static void a_dear_gpu_weighs_more_in_the_fair_share(void **state)
     assert_int_equal(cheap->shares[SHARE_OF_GPUS], QUEUE_SHARE_ONE * 4 / 32);
 }
 
-/* Two known mistakes of shares that are summed up a tree (policies 2.3). */
+/* Two known mistakes of shares that are summed up a tree. */
 static void what_one_child_has_of_the_cpus_is_not_held_against_its_sister(void **state)
 {
     struct event event = { .kind = EVENT_SUBMIT,

@@ -4,8 +4,7 @@
 
 /* textbook - EASY backfill as the textbooks have it, on random workloads
  *
- * One machine of equal GPUs, one queue, first come first served, one promise, a profile of counts
- * (policies 2.2).
+ * One machine of equal GPUs, one queue, first come first served, one promise, a profile of counts.
  */
 
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 /* fuzz_check - the invariants, each a small named function in one table (fuzz_check.def)
  *
  * They use the shadow (fuzz_shadow.h), and only the outputs of the brain: decisions, reasons, its
- * next wakeup. Those of policies 3.7 that need more (a second run, a snapshot) are part of the run
+ * next wakeup. Checks that need more (a second run, a snapshot) are part of the run
  * itself (fuzz_run.c).
  */
 

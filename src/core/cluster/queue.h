@@ -8,7 +8,7 @@
  * GPUs weighted by price) times milliseconds, and halves every half-life. It is charged
  * continuously; ordering adds an hour of the running jobs, so that many starts in one instant count
  * at once (sched/ordering/job_order.h). Integers only: 2^-x is computed from twelve constants and a
- * short series, policies 2.1.
+ * short series.
  *
  * Queue 0 is the root, queue 1 is "default". A number stays with its name.
  */

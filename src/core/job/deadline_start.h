@@ -11,7 +11,7 @@
  *
  * Ahead of the line, the job waits for spot nodes; on the line or behind it, it takes any node,
  * spot first; once the remaining work and one restart would only just be done in time, it no longer
- * takes spot nodes. "Uniform progress": Wu and others, Can't Be Late, NSDI 2024. Policies 2.11.
+ * takes spot nodes. "Uniform progress": Wu and others, Can't Be Late, NSDI 2024.
  */
 
 #include "core/job/request.h"

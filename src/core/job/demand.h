@@ -7,7 +7,7 @@
  * A space-saving counter (Metwally 2005): at most DEMAND_SHAPES_MAX shapes; a new one takes the
  * place of the lightest and inherits its weight. Each member counts as one; weights halve every
  * 24 hours. Placement keeps room for the most frequent requests
- * (sched/placement/fragmentation.h, policies 2.5).
+ * (sched/placement/fragmentation.h).
  */
 
 #include "base/units.h"

@@ -8,7 +8,7 @@
  * it can use (0: it is not elastic). Everything that asks whether a job can run (quota, placement,
  * promises, estimates) goes by members and so does not have to know about elastic gangs.
  *
- * sizes says which counts between the two are allowed (policies 2.9, Sia's configurations):
+ * sizes says which counts between the two are allowed (Sia's configurations):
  *
  *   powers   powers of two, the minimum and the maximum; any count if each member has a node of its
  *            own ("whole nodes beyond one node")

@@ -4,7 +4,7 @@
 
 /* history - how long similar jobs ran: learned from those that succeeded or reached their limit
  *
- * Templates from the most specific to the most general, policies 6, level 1:
+ * Templates from the most specific to the most general:
  *     user, name, queue, size, limit > user, name, size > user, size, limit > user, limit > user >
  *     size, limit > all
  * Each has a ring of its last HISTORY_RUNS run times (log2, parts of 2^8) and their ratios to the

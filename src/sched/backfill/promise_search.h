@@ -4,7 +4,7 @@
 
 /* promise_search - backfill: promises of the earliest start to jobs that must wait
  *
- * EASY backfill (policies 2.2), exact to the device: the first job that finds no room is promised
+ * EASY backfill, exact to the device: the first job that finds no room is promised
  * a lease at the earliest time at which the running jobs, ending as expected, have made room. Up
  * to `backfill_depth` jobs hold a promise. A walk through the expected ends adds the resources of
  * each job to a fleet that looks ahead; only nodes that changed are tried.

@@ -13,7 +13,7 @@
  * A node may go if it was empty for the idle time of its type, no waiting job was assigned to
  * it, and no node of its type is wanted.
  *
- * It is advice: nothing is decided here. Shape after Karpenter; policies 2.12.
+ * It is advice: nothing is decided here. The shape is Karpenter's.
  *
  * Limits: the first SCALE_JOBS_MAX jobs; quotas are checked against what is held now and what was
  *         assigned to jobs of the same queue before

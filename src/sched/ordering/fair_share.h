@@ -13,7 +13,7 @@
  *
  * (the weights alone if every P is 0), repeated until no child asks or nothing is left; in whole
  * GPUs, the last ones to the largest remainders, the lowest number first. This is KAI's division
- * with k = 1 (policies 2.4), in integers and in the order of numbers.
+ * with k = 1, in integers and in the order of numbers.
  *
  * It explains (`tarn queues`) and decides nothing: job_order.h and reclaim.h lead towards these
  * shares.

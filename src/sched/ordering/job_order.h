@@ -14,12 +14,12 @@
  * So a queue is measured by its use of what it asks for now. A queue with children that want
  * different resources is not charged for one of them when it asks for the other, and what a blocked
  * child holds does not count against its siblings. These are the two known flaws of a dominant
- * share that is summed up a tree (policies 2.3).
+ * share that is summed up a tree.
  *
  * Inside a queue: the higher priority, then the rank, then the lower job number. Usage
  * halves every half-life (core/cluster/queue.h), so a queue that was served less comes first, and
- * starting many jobs at once counts immediately. Tree and weights follow Slurm's Fair Tree
- * (policies 2.1), in integers.
+ * starting many jobs at once counts immediately. Tree and weights follow Slurm's Fair Tree,
+ * in integers.
  *
  * A bucket is `stuck` if its jobs find no room anywhere. Stuck buckets are offered only for
  * promises, so a plan stays cheap for any number of waiting jobs.

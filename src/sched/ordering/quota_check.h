@@ -8,7 +8,7 @@
  * more than it may borrow (or at all with jobs that are never stopped, where only preemptible jobs
  * may borrow); no user or Unix group above its limit in any of these queues. What other queues do
  * not lend stays free for them: of the capacity, guarantee - lend - used of every queue that is
- * not above the job (the highest such queue of each branch counts for all below it). Policies 2.6.
+ * not above the job (the highest such queue of each branch counts for all below it).
  */
 
 #include "core/job/why.h"

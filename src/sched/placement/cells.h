@@ -15,7 +15,7 @@
  * value and 0. A queue that takes what it is owed changes nothing: whole and owed both fall by
  * one. So it always finds its cell, after others were stopped for it. No cell counts twice: what
  * lies in a cell that is open for its owner is not counted for smaller kinds. This is HiveD's
- * safety (policies 2.7) without binding cells: which cell it will be is left open.
+ * safety without binding cells: which cell it will be is left open.
  *
  * Preemptible jobs go elsewhere first, as long as there is room (cells_is_kept).
  *

@@ -5,7 +5,7 @@
 /* fragmentation - what the free resources of a node are worth to future jobs
  *
  * The typical shapes are those with the highest demand (core/job/demand.h: 95 % by weight, at most
- * TYPICAL_MAX). The waste of a node, policies 2.5:
+ * TYPICAL_MAX). The waste of a node:
  *
  *     F(n)   = sum over typical m of w_m * (the free GPU on n that m cannot use)
  *     Phi(n) = the free GPU on n beyond what its free CPUs and memory suffice for, by demand
@@ -29,7 +29,7 @@
  * the whole fleet could hold: a profile with few places left weighs more. FGD has no A_p. A profile
  * without demand counts a sixteenth of a job, so that an empty fleet is not filled carelessly.
  * Computed per kind of device, because a job may name a model. Integers; the most that one device
- * could lose is SCARCITY_MOST. Policies 5.
+ * could lose is SCARCITY_MOST.
  */
 
 enum { SCARCITY_MOST = 1 << 17 };

@@ -13,7 +13,7 @@
 /* Keeping a gang close together: in a rack, in a block, or anywhere
  *
  * The smallest level at which one domain can hold all members is used, and of its domains the one
- * with the least room to spare (policies 2.8). If none can, the domains with most room are used
+ * with the least room to spare. If none can, the domains with most room are used
  * one after the other, so that the gang touches few. Without racks and blocks, or for a single
  * member: anywhere.
  */

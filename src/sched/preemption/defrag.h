@@ -7,8 +7,8 @@
  * It is tried for a job that finds no room although enough is free in total, that would wait for
  * more than a minute, and that every other rule lets start. A set of at most DEFRAG_MOVED jobs of
  * any queue moves if the waiting job then has a place and each moved job has another place that is
- * free now: all of them or none (KAI-Scheduler's consolidation; policies 2.4 and 2.12). A moved
- * job loses
+ * free now: all of them or none (KAI-Scheduler's consolidation). A moved job
+ * loses
  *
  *   loss = GPUs x (run time since the last checkpoint + restart cost)
  *

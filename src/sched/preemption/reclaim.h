@@ -13,7 +13,7 @@
  * For each node, the cheapest candidates that make room for one member are chosen; then the
  * cheapest nodes, as many as the job has members; then, in reverse order, candidates that turn
  * out to be unneeded are released ("fill-back"). If no place is found node by node, more and
- * more of all candidates are taken in order of cost until there is one. Policies 2.6 and 3.6.
+ * more of all candidates are taken in order of cost until there is one.
  *
  * The victims are stopped (STOP 5 with the rule). The job is `awaited` and comes before all others
  * until it has its place. While its victims stop, no other job is stopped for it.
@@ -32,7 +32,7 @@
  * is borrowed / (capacity x weight), in parts of 2^30.
  *
  * A job of branch a may have jobs of branch b stopped, one after the other, as long as one of
- * these rules holds (policies 2.6, after Kueue):
+ * these rules holds (after Kueue):
  *
  *   guarantee   with the job, a is within its guarantee, and b is above its own
  *   less        with the job, a's share is not above b's share after the stop

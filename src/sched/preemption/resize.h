@@ -13,8 +13,8 @@
  *            queues the rules of reclaim.h decide, as for preemption. Then the job is placed, and
  *            each gang keeps the largest size that leaves that place free. Shrinking happens only
  *            when it makes enough room alone, and before plan_preempt and reclaim stop a job.
- *   grow     when no job waits for room, to the largest allowed size that fits. Policies 2.9 and
- *            2.12 (Sia): with S the restart cost and age the run time so far
+ *   grow     when no job waits for room, to the largest allowed size that fits. After Sia, with
+ *            S the restart cost and age the run time so far:
  *                max(age - restarts x S, 0) / (age + S)  >=  0.7
  *            and, where the remaining run time is known, left x (1 - old / new) is at least
  *            ELASTIC_GAIN_LEAST x S: the time saved if the larger size is faster in proportion.
