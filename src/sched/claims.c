@@ -197,6 +197,23 @@ static bool put_served_first(struct brain *brain, struct pending_queue *queue)
     return false;
 }
 
+/* The first ones that quotas, hours or budgets keep back have no claim: room does not help them.
+ * False: what is served first is among them, or nothing is. */
+static bool drop_kept_back(struct brain *brain, struct pending_queue *queue, bool is_served)
+{
+    size_t dropped = 0;
+    struct why why;
+
+    while (dropped < brain->claims.count && !brain_may_start(brain, claimant(brain, dropped), &why))
+        dropped++;
+    for (size_t i = dropped; i < brain->claims.count; i++)
+        brain->claims.items[i - dropped] = brain->claims.items[i];
+    brain->claims.count -= dropped;
+    if (dropped > 0 && is_served)
+        queue->served = 0;
+    return is_served && dropped == 0;
+}
+
 /* Which of the queue's jobs go before its others, and from when on room is kept for the first. */
 void claims_look(struct brain *brain, uint32_t number)
 {
@@ -210,7 +227,7 @@ void claims_look(struct brain *brain, uint32_t number)
     queue->looked_in = brain->plans;
     plain_list(&brain->plain, brain->state, number, &brain->claims);
     drop_settled(brain);
-    bool is_served = put_served_first(brain, queue);
+    bool is_served = drop_kept_back(brain, queue, put_served_first(brain, queue));
     uint32_t urgent = count_urgent(brain, number);
     if (is_served && urgent == 0)
         urgent = 1;

@@ -267,12 +267,50 @@ static void few_start_late_and_not_by_much(void **state)
     assert_in_range(late, 1, passed / 5);
 }
 
+/* ---- what a limit keeps back ---- */
+
+/* Each user may hold two of four GPUs. A job has one of them for a hundred hours, and one of the
+ * same user wants two: it would be urgent soon, but no room helps it. */
+static void a_job_above_its_limit_has_no_claim(void **state)
+{
+    (void)state;
+    AUTO(lab) struct lab *lab = lab_create();
+    const struct event_subject each = { .kind = SUBJECT_EACH_USER,
+                                        .resource = "gpus",
+                                        .limit = 2 * GPU_MILLI };
+    struct event queue = { .kind = EVENT_QUEUE,
+                           .queue = { .name = "default",
+                                      .weight = 1,
+                                      .gpus = QUOTA_OPEN,
+                                      .subjects = &each,
+                                      .subjects_count = 1 } };
+
+    lab->is_silent = true;
+    lab_tell(lab, &(struct event){ .kind = EVENT_SETTINGS,
+                                   .settings = { .backfill_depth = 3, .order = ORDER_DEFAULT } });
+    lab_node(lab, "a", 1000000, 0);
+    lab_gpus(lab, "a", "h100", 1024, 4);
+    lab->now = USEC_PER_HOUR;
+    uint64_t runs = lab_submit(lab, "1", 100 * USEC_PER_HOUR);
+    lab_tell(lab, &queue);
+    lab_settle(lab);
+    lab_started(lab, runs);
+    uint64_t above = lab_submit(lab, "2", USEC_PER_HOUR);
+    for (int hour = 0; hour < 60; hour++) {
+        lab->now += USEC_PER_HOUR;
+        lab_settle(lab);
+        assert_int_equal(lab_job(lab, above)->state, JOB_QUEUED);
+        assert_int_equal(lab->brain->pending.queues.items[QUEUE_DEFAULT].claim, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_protected_start_is_the_plain_start_and_slack),
         cmocka_unit_test(what_is_served_first_starts_in_time),
         cmocka_unit_test(few_start_late_and_not_by_much),
+        cmocka_unit_test(a_job_above_its_limit_has_no_claim),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
