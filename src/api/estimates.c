@@ -71,18 +71,21 @@ bool api_start(const struct api *api, const struct job *job, struct start_estima
 }
 
 /* The range of a start is calibrated, that of an end is not: an end is no more certain than the
- * start, unless limits bound it. */
-static void keep_width(const struct start_estimate *start, struct end_estimate *end)
+ * start, no earlier than it, and at most the job's time limit after it. */
+static void keep_width(const struct start_estimate *start, usec_t limit, struct end_estimate *end)
 {
     if (start->median == USEC_NEVER || end->median == USEC_NEVER)
         return;
+    end->median = end->median > start->median ? end->median : start->median;
     usec_t early = end->median - (start->median - start->low);
     usec_t late = start->high == USEC_NEVER ? USEC_NEVER
                                             : usec_after(end->median, start->high - start->median);
+    usec_t last = start->high == USEC_NEVER ? USEC_NEVER : usec_after(start->high, limit);
     end->low = early < end->low ? early : end->low;
+    end->low = end->low > start->low ? end->low : start->low;
     end->high = late > end->high ? late : end->high;
-    if (end->limits_only >= end->median && end->high > end->limits_only)
-        end->high = end->limits_only;
+    end->high = end->high < last ? end->high : last;
+    end->median = end->median < end->high ? end->median : end->high;
 }
 
 bool api_end(const struct api *api, uint64_t id, struct end_estimate *ret)
@@ -96,7 +99,7 @@ bool api_end(const struct api *api, uint64_t id, struct end_estimate *ret)
     if (job && waits(api, job) && from_forecast(api, job, &start)) {
         bound(&start, sched_guaranteed_start(api_brain(api), job));
         bound_by_begin(&start, job->begin);
-        keep_width(&start, ret);
+        keep_width(&start, job->max_duration, ret);
     }
     return true;
 }

@@ -147,7 +147,18 @@ def test_an_end_is_no_more_certain_than_the_start(api):
         said = when(api, job)
         start, end = said["start"], said["end"]
         width = clock(end["high"]) - clock(end["low"])
-        assert width >= clock(start["high"]) - clock(start["low"]) - 0.01 or end["high"] == end["limits_only"], said
+        assert width >= clock(start["high"]) - clock(start["low"]) - 0.01, said
+
+
+def test_no_end_is_before_its_start_where_others_may_pass_the_job(api):
+    running = submit(api, 600, 3, estimate="45m", max_duration="1h")
+    api.wait_state(running, "running")
+    waiting = [submit(api, 0, 2, max_duration="30m"), submit(api, 0, 4, max_duration="10m")]
+    for job in waiting:
+        said = when(api, job)
+        for bound in ("low", "expected", "high"):
+            assert clock(said["start"][bound]) <= clock(said["end"][bound]), (bound, said)
+        assert clock(said["end"]["high"]) <= clock(said["start"]["high"]) + 30 * 60, said
 
 
 def test_why_says_how_long_others_may_pass_a_job(api):
