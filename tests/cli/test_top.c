@@ -221,6 +221,23 @@ static void a_picture_has_gpus_jobs_and_the_queue(void **state)
                  "      7 job7         ben      4          8m00s  4 gpus wanted, 2 free\n");
 }
 
+static void a_reason_that_says_the_state_stands_alone(void **state)
+{
+    AUTO_RELEASE(world) struct top_world world = { 0 };
+    struct top_view view;
+    json_t *held = job_of(9, "ben", "held", "1");
+    json_t *stopping = job_of(10, "ben", "stopping", "1");
+    (void)state;
+
+    json_object_set_new(held, "why",
+                        json_pack("{s:s, s:s}", "kind", "held", "text", "held; tarn release 9"));
+    json_object_set_new(stopping, "why", json_null());
+    world_take(&world, json_pack("{s:[]}", "gpus"), json_pack("{s:[o,o]}", "jobs", held, stopping));
+    view_80x24(&view, &world);
+    assert_shows(&view, &world, " 8m00s  held; tarn release 9\n");
+    assert_shows(&view, &world, "  stopping\n");
+}
+
 static void what_is_not_known_is_not_zero(void **state)
 {
     AUTO_RELEASE(world) struct top_world world = { 0 };
@@ -499,6 +516,7 @@ int main(void)
         cmocka_unit_test(a_frame_is_never_wider_than_its_screen),
         cmocka_unit_test(signs_are_ascii_where_it_is_not_utf8),
         cmocka_unit_test(a_picture_has_gpus_jobs_and_the_queue),
+        cmocka_unit_test(a_reason_that_says_the_state_stands_alone),
         cmocka_unit_test(what_is_not_known_is_not_zero),
         cmocka_unit_test(one_that_is_sick_says_why_and_is_not_free),
         cmocka_unit_test(a_plain_picture_has_every_row_and_no_cursor),

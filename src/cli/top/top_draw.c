@@ -51,7 +51,7 @@ static void draw_line(struct frame *frame, unsigned style, const char *const *fi
 static void draw_job(struct frame *frame, const struct top_view *view, const json_t *job,
                      enum top_list list, bool is_selected)
 {
-    AUTO_RELEASE(text) struct text gpus = { 0 }, why = { 0 };
+    AUTO_RELEASE(text) struct text gpus = { 0 }, reason = { 0 }, why = { 0 };
     usec_t passed = field_seconds(job, list == TOP_RUNNING ? "run_seconds" : "wait_seconds");
     const char *state = field_text(job, "state");
     char buffer[UNITS_TEXT_SIZE] = "-";
@@ -59,9 +59,11 @@ static void draw_job(struct frame *frame, const struct top_view *view, const jso
     add_gpus(job, &gpus);
     if (passed != FIELD_ABSENT) /* it went on since the list was made */
         units_format_duration(buffer, passed + view->jobs_age);
-    if (strcmp(state, "running") != 0 && strcmp(state, "queued") != 0) /* not that of the list */
-        text_printf(&why, "%s ", state);
-    job_why_add(job, &why);
+    job_why_add(job, &reason);
+    bool is_of_list = strcmp(state, list == TOP_RUNNING ? "running" : "queued") == 0;
+    if (!is_of_list && (list == TOP_RUNNING || reason.length == 0)) /* else the reason says it */
+        text_printf(&why, reason.length > 0 ? "%s · " : "%s", state);
+    text_add(&why, text_string(&reason));
     const char *const fields[] = { field_text(job, "label"), field_text(job, "name"),
                                    field_text(job, "user"),  field_text(job, "queue"),
                                    text_string(&gpus),       buffer,
