@@ -462,6 +462,9 @@ json_t *handle_why(struct call *call)
             start = add_expected(api, job, &why, lines);
             sooner = add_sooner(api, job, lines);
         }
+    } else if (why.kind == WHY_BEGIN) {
+        add_line(lines, "because", text_string(&text));
+        start = add_expected(api, job, &why, lines); /* others may run then */
     }
     bool has_most = why_is_of_quota(why.kind) || why_is_of_time(why.kind) ||
                     why.kind == WHY_ARRAY || why.kind == WHY_POOL_MAX || why_is_never(why.kind);

@@ -108,6 +108,18 @@ def test_a_begin_time_is_waited_for(api):
     assert 3590 < said["start"]["in_seconds"] <= 3601
 
 
+def test_a_begin_time_that_comes_too_early_is_not_the_expected_start(api, daemon):
+    endless = submit(api, 600, 4)
+    api.wait_state(endless, "running")
+    early = submit(api, 0, 4, begin="now+1h", max_duration="1m")
+    assert api.job(early)["why"]["kind"] == "begin"
+    assert api.job(early)["why"]["expected_start"] is None and when(api, early)["start"]["expected"] is None
+    row, = [row for row in api.jobs() if row["id"] == early]
+    assert row["why"]["expected_start"] is None, row
+    said = tarn(daemon, "why", str(early))
+    assert "because   begins in" in said and "has no time limit" in said, said
+
+
 @pytest.mark.parametrize("predict", [False, True])
 def test_why_has_the_start_and_the_job_whose_reservation_is_in_the_way(api, daemon, predict):
     api.put("/v1/config", {"order": "fifo", "predict": predict})

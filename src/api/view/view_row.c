@@ -177,7 +177,8 @@ static void add_why(struct row *row, const struct api *api, const struct job *jo
     sched_why(api_brain(api), api->inquiry, job, &why, NULL);
     if (why.kind == WHY_NONE)
         return;
-    bool is_known = job->state == JOB_QUEUED && api_start(api, job, &start);
+    bool is_asked = job->state == JOB_QUEUED || why.kind == WHY_BEGIN; /* may wait longer than so */
+    bool is_known = is_asked && api_start(api, job, &start);
     why_say(api, job, &why, 0, &text);
     add_key(row, "why");
     add_text(&inner, "kind", why_name(why.kind));
