@@ -685,6 +685,21 @@ def test_ctrl_c_without_a_terminal_leaves_the_job_running_and_says_so(shell):
     assert shell.api.job(1)["state"] == "running"
 
 
+def test_a_reason_that_only_comes_nearer_is_said_once(shell):
+    shell.out("up")
+    process = subprocess.Popen([TARN, "run", "--begin", "now+1h", "--", "true"], env=shell.environment,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    lines = [process.stderr.readline()]
+    for priority in (-1, -2): # each is an event, with "begins in" a second less
+        time.sleep(1.1)
+        shell.out("update", 1, "--priority", priority)
+    shell.out("hold", 1)
+    lines.append(process.stderr.readline())
+    assert "waits: begins in" in lines[0] and "waits: held" in lines[1], lines
+    shell.out("cancel", 1)
+    process.communicate(timeout=60)
+
+
 def test_ctrl_c_on_a_terminal_asks(shell):
     shell.run("up")
     terminal = shell.terminal("run", "--", "sh", "-c", "echo here; sleep 600")

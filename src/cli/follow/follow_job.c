@@ -82,7 +82,8 @@ struct following {
     struct client_stream output;
     uint64_t offset;             /* bytes of output that have come */
     json_t *job;                 /* as last heard; NULL: not yet */
-    char *said;                  /* the last reason shown */
+    char *said, *kind;           /* the last reason shown, and its kind */
+    time_t low, high;            /* the range of the start that was shown with it; 0: none */
     bool is_introduced, is_deaf; /* the reader of the output has closed it */
     bool has_failed_output;
     time_t asked_at;
@@ -193,6 +194,8 @@ static void introduce(struct following *following)
     if (following->is_introduced || is_silent(following))
         return;
     following->is_introduced = true;
+    mem_auto_free(&following->kind);
+    following->kind = NULL;
     following->introduced = field_number(following->job, "attempt");
     text_printf(&text, "job %s · %s", field_text(following->job, "label"),
                 field_text(following->job, "name"));
@@ -212,6 +215,19 @@ static void introduce(struct following *following)
     talk("%s", text.bytes);
 }
 
+/* The same kind of reason, and a start within the range that was said: a job may wait for days, and
+ * its estimate differs a little each time. A begin time only comes nearer. */
+static bool is_as_said(const struct following *following, const json_t *why)
+{
+    time_t expected = field_time(why, "expected_start");
+    const char *kind = field_text(why, "kind");
+
+    if (!string_equal(following->kind, kind))
+        return false;
+    return strcmp(kind, "begin") == 0 ||
+           (expected > 0 && following->low <= expected && expected <= following->high);
+}
+
 static void tell_reason(struct following *following)
 {
     const json_t *why = json_object_get(following->job, "why");
@@ -222,10 +238,14 @@ static void tell_reason(struct following *following)
         strcmp(field_text(why, "kind"), "new") == 0)
         return;
     job_why_add(following->job, &text);
-    if (string_equal(following->said, text_string(&text)))
+    if (string_equal(following->said, text_string(&text)) || is_as_said(following, why))
         return;
     mem_auto_free(&following->said);
     following->said = mem_string(text_string(&text));
+    mem_auto_free(&following->kind);
+    following->kind = mem_string(field_text(why, "kind"));
+    following->low = field_time(why, "low");
+    following->high = field_time(why, "high");
     talk("job %s · %s · waits: %s%s", field_text(following->job, "label"),
          field_text(following->job, "name"), following->said,
          following->plan->input == ENGINE_ATTACH_TERMINAL ? " · " VISIT_DETACH_KEYS " detaches"
@@ -538,6 +558,7 @@ int follow_job(const struct follow_plan *plan, int *ret_status, struct error *er
     watch_close(&following.watch);
     json_decref(following.job);
     mem_auto_free(&following.said);
+    mem_auto_free(&following.kind);
     return code < 0 ? code : 0;
 }
 
