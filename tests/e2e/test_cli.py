@@ -199,6 +199,18 @@ def test_what_has_ended_is_found_by_result_and_time_and_why_says_how(shell):
     assert shell.out("why", "-q", 2) == "none\n"
 
 
+def test_why_names_the_jobs_of_an_array_that_failed(shell):
+    shell.out("submit", "--cpus-per-task", 0.1, "--array", "0-9", "--", "sh", "-c", "[ $TARN_ARRAY_INDEX != 3 ]")
+    shell.run("wait", 1, status=1)
+    said = shell.out("why", 1).splitlines()
+    assert "10 of 10 jobs have ended" in said[0] and len(said) == 2, said
+    assert re.fullmatch(r"  job 1_3 failed: exit status 1 · ran \S+ · tarn logs 1_3", said[1]), said
+    shell.out("submit", "--cpus-per-task", 0.1, "--array", "0-6", "--", "sh", "-c", "exit 2")
+    shell.run("wait", 12, status=None)
+    said = shell.out("why", 12).splitlines()
+    assert len(said) == 7 and said[-1] == "  tarn ls -a --group 12 lists more", said
+
+
 def test_the_output_of_an_array_and_of_a_pipeline_has_prefixes(shell):
     shell.out("submit", "--wait", "--array", "0-2", "--", "sh", "-c", "echo a $TARN_ARRAY_INDEX; echo; printf end")
     assert shell.out("logs", 1) == "".join("[1_%d] a %d\n[1_%d] \n[1_%d] end\n" % (i, i, i, i) for i in range(3))

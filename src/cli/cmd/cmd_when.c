@@ -204,6 +204,35 @@ static int tell_end(const struct each *each)
     return 0;
 }
 
+enum { BAD_TOLD = 5 };
+
+/* The jobs of an array or a pipeline that went wrong by themselves; those that needed them were
+ * cancelled. */
+static int tell_bad(const struct each *each)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    AUTO_FREE char *path = mem_printf(
+        "/v1/jobs?all=1&group=%s&state=failed,timeout,out_of_memory,lost&limit=%d", each->id,
+        BAD_TOLD);
+    AUTO(json) json_t *page = NULL;
+    const json_t *job;
+    struct error err;
+    size_t i;
+
+    if (session_get(each->session, path, &page, &err) < 0)
+        return complain(&err);
+    json_array_foreach(json_object_get(page, "jobs"), i, job)
+    {
+        text_add(&text, "  ");
+        job_end_add(job, &text);
+        text_printf(&text, " · tarn logs %s\n", field_text(job, "label"));
+    }
+    if (!field_is_null(page, "next"))
+        text_printf(&text, "  tarn ls -a --group %s lists more\n", each->id);
+    screen_prose(stdout, text_string(&text));
+    return 0;
+}
+
 static int why_one(const struct each *each)
 {
     AUTO_FREE char *path = mem_printf("/v1/jobs/%s/why", each->id);
@@ -218,7 +247,7 @@ static int why_one(const struct each *each)
         strcmp(field_text(why, "state"), "ended") == 0)
         return tell_end(each);
     print_why(why);
-    return 0;
+    return strcmp(field_text(why, "kind"), "group") == 0 ? tell_bad(each) : 0;
 }
 
 int run_why(const struct options *options)
