@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/timex.h>
 #include <time.h>
@@ -22,6 +23,7 @@
 #include "io/file.h"
 #include "io/parts.h"
 #include "io/paths.h"
+#include "io/peer.h"
 #include "store/journal.h"
 
 enum { CLOCK_LEAST = 1704067200 /* 2024 */, PROC_MAX = 1024 * 1024 };
@@ -271,6 +273,24 @@ static void look_at_daemon(const struct paths *paths)
             (long)limit.rlim_max);
 }
 
+/* A daemon of another user has other rights, and another state directory: what this process may do
+ * says nothing about it. */
+static bool look_at_shared(const struct paths *paths)
+{
+    char owner[IDENTITY_NAME_SIZE];
+    struct stat status;
+
+    if (stat(paths->socket, &status) < 0 || status.st_uid == geteuid() ||
+        !paths_is_listening(paths->socket))
+        return false;
+    peer_name(status.st_uid, owner);
+    say(GRADE_OK, "daemon",
+        "%s runs it for all users, on %s; its control groups, state and journal are checked if %s "
+        "runs tarn doctor",
+        owner, paths->socket, owner);
+    return true;
+}
+
 int run_doctor(const struct options *options)
 {
     struct paths paths = { 0 };
@@ -280,15 +300,18 @@ int run_doctor(const struct options *options)
     look_at_machine();
     look_at_clock();
     look_at_devices();
-    look_at_containment();
-    look_at_shim();
-    if (paths_find(&paths, &err) < 0)
+    int code = paths_find(&paths, &err);
+    if (code < 0)
         say(GRADE_BAD, "paths", "%s", err.text);
-    else {
-        look_at_state(&paths);
-        look_at_daemon(&paths);
-        paths_release(&paths);
+    if (code < 0 || !look_at_shared(&paths)) {
+        look_at_containment();
+        look_at_shim();
+        if (code == 0) {
+            look_at_state(&paths);
+            look_at_daemon(&paths);
+        }
     }
+    paths_release(&paths);
     if (report) {
         json_dumpf(report, stdout, JSON_INDENT(2));
         putchar('\n');

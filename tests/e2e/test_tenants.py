@@ -225,3 +225,19 @@ def test_a_configuration_for_other_hardware_is_a_warning(make_daemon, tmp_path):
     assert "warning: pool edge: no device matches it" in said.stderr
     assert "warning: guarantees: 3 gpus for all queues together, but the cluster has 2" in said.stderr
     assert daemon.api.get("/v1/config")["pools"] == {"edge": {"type": "dynamic", "model": "l4"}}
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="needs root to act as another user")
+def test_doctor_does_not_judge_a_daemon_of_another_user_by_the_own_rights(make_daemon):
+    daemon = make_daemon(options=["--all-users"])
+    daemon.start()
+
+    def doctor():
+        found = subprocess.run([TARN, "doctor", "--json"], stdout=subprocess.PIPE, timeout=60, cwd="/",
+                               env=dict(os.environ, HOME="/nonexistent", TARN_SOCKET=daemon.socket))
+        return {line["what"]: line["text"] for line in json.loads(found.stdout)}
+
+    mine, theirs = doctor(), as_user(65534, doctor)
+    assert {"processes", "fence", "shim"} <= set(mine) and mine["daemon"] == "listens on " + daemon.socket
+    assert not {"processes", "fence", "shim", "disk", "journal"} & set(theirs), theirs
+    assert theirs["daemon"].startswith("root runs it for all users, on %s" % daemon.socket), theirs
