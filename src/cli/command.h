@@ -10,6 +10,7 @@
  * exit status: 0 done, 1 refused or failed, 2 wrong usage.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "cli/options.h"
@@ -42,6 +43,8 @@ int cli_main(int argc, char **argv, const struct command *commands);
 extern const struct command *commands_all;
 const struct command *command_find(const char *name); /* NULL: there is none */
 
+/* Whether it takes the options of a job, as `tarn submit` does. */
+bool command_takes_a_job(const struct command *command);
 /* Print the usage of a command on standard output. */
 void command_help(const struct command *command);
 

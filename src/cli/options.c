@@ -48,10 +48,12 @@ static const struct {
     { "diff", NULL, NONE },
     { "doctor", NULL, NONE },
     { "down", NONE, NONE },
+    { "drain", NULL, "print the name only" },
     { "exec", NONE, NONE },
     { "exporter", NONE, NONE },
     { "gpus", NULL, "print UUIDs only" },
     { "help", NONE, NONE },
+    { "interrupt", NULL, "print the name only" },
     { "logs", NONE, "print no messages" },
     { "nodes", NULL, "print names only" },
     { "pools", NULL, "print names only" },
@@ -63,6 +65,7 @@ static const struct {
     { "scale", NULL, NONE },
     { "serve", NONE, NONE },
     { "top", NULL, "print the IDs of the jobs only" },
+    { "undrain", NULL, "print the name only" },
     { "up", NULL, NONE },
     { "version", NULL, NONE },
     { "wait", NONE, "print no messages" },
@@ -130,10 +133,18 @@ static void add_options(struct text *text, const struct command *command,
     }
 }
 
+bool command_takes_a_job(const struct command *command)
+{
+    static const char *const names[] = { "run", "submit", "when", "choose", NULL };
+
+    return string_is_in(command->name, names);
+}
+
 void command_help(const struct command *command)
 {
     AUTO_RELEASE(text) struct text text = { 0 };
     bool sends = strcmp(command->name, "run") == 0 || strcmp(command->name, "submit") == 0;
+    bool is_hypothetical = !sends && command_takes_a_job(command);
 
     text_printf(&text, "tarn %s%s%s\n  %s\n", command->name, command->usage[0] ? " " : "",
                 command->usage, command->summary);
@@ -143,6 +154,8 @@ void command_help(const struct command *command)
         sbatch_help(&text);
     else
         add_options(&text, command, options_common);
+    if (is_hypothetical)
+        text_add(&text, "\nThe options of tarn submit describe a job, which is not submitted.\n");
     text_printf(&text, "\nExamples:\n  %s\n  %s\n", command->examples[0], command->examples[1]);
     screen_put(stdout, text.bytes);
 }

@@ -36,13 +36,6 @@ int session_send(struct session *session, const char *method, const char *path, 
                  json_t **ret, struct error *err);
 int session_get(struct session *session, const char *path, json_t **ret, struct error *err);
 
-/* GET path, whose reply begins with a list: {"KEY":[...], ...}. on_item gets each item when it has
- * arrived, so a long list is never kept in whole; *ret_rest is the reply with an empty list, or
- * without it. */
-int session_list(struct session *session, const char *path, const char *key,
-                 void (*on_item)(void *user, const json_t *item), void *user, json_t **ret_rest,
-                 struct error *err);
-
 /* What takes the list of a reply, which is {"KEY":[...], ...}, item by item while it arrives: ten
  * thousand jobs as one value would be 50 MB. */
 struct session_list {

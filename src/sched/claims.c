@@ -122,7 +122,7 @@ static bool put_shorts_first(struct brain *brain, const struct pending_queue *qu
         if (bucket->most > first->most / SLIP_SHORTER || bucket->is_settled ||
             !brain_fits_somewhere(brain, bucket))
             continue;
-        make_urgent(brain, bucket, 0);
+        bucket->urgent_in = brain->plans;
         bucket->urgent = 0;
         bucket->urgent_count = bucket->count;
         is_any = true;

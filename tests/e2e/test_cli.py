@@ -304,6 +304,16 @@ def test_the_first_command_of_all_works_with_no_daemon_and_no_configuration(shel
     assert shell.count_daemons() == 1
 
 
+def test_commands_that_describe_a_job_take_the_options_of_submit(shell):
+    for verb in "choose", "when":
+        assert "The options of tarn submit describe a job" in shell.out("help", verb)
+        words = [line for line in shell.out("completion", "bash").splitlines() if line.strip().startswith(verb + ")")]
+        assert words and "--gpus " in words[0], words
+    assert "describe a job, which" not in shell.out("help", "submit") + shell.out("help", "ls")
+    for verb in "drain", "undrain", "interrupt":
+        assert "print the name only" in shell.out("help", verb)
+
+
 @pytest.mark.skipif(tarn_test.is_sanitized(), reason="it needs more memory than the test allows")
 def test_the_end_of_a_long_log_says_why_the_daemon_died(shell):
     os.mkdir(shell.state)

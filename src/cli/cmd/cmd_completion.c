@@ -6,12 +6,6 @@
 #include "cli/command.h"
 #include "wire/job/sbatch.h"
 
-static bool sends_jobs(const struct command *command)
-{
-    return strcmp(command->name, "run") == 0 || strcmp(command->name, "submit") == 0 ||
-           strcmp(command->name, "when") == 0;
-}
-
 /* Whether its words are numbers of jobs. */
 static bool takes_jobs(const struct command *command)
 {
@@ -23,7 +17,7 @@ static void add_options(struct text *text, const struct command *command)
 {
     for (const struct option_entry *option = command->options; option && option->name; option++)
         text_printf(text, "--%s ", option->name);
-    for (size_t i = 0; sends_jobs(command) && sbatch_option_names()[i]; i++)
+    for (size_t i = 0; command_takes_a_job(command) && sbatch_option_names()[i]; i++)
         text_printf(text, "--%s ", sbatch_option_names()[i]);
     for (const struct option_entry *option = options_common; option->name; option++) {
         if (option_meaning(command, option))
@@ -116,7 +110,7 @@ static void fish(struct text *text)
             add_quoted(text, option_meaning(command, option));
             text_add_char(text, '\n');
         }
-        for (size_t k = 0; sends_jobs(command) && sbatch_option_names()[k]; k++)
+        for (size_t k = 0; command_takes_a_job(command) && sbatch_option_names()[k]; k++)
             text_printf(text, "complete -c tarn -n '__fish_seen_subcommand_from %s' -l %s\n", name,
                         sbatch_option_names()[k]);
         if (takes_jobs(command))

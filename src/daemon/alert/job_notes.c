@@ -20,7 +20,7 @@ void job_notes_init(struct job_notes *notes, struct hub *hub, usec_t seen)
 
     *notes = (struct job_notes){ .hub = hub, .seen = seen };
     for (const struct job *job = hub_state(hub)->first_job; job; job = job->next) {
-        if (job->run && (job->run->started > seen || job->run->ended > seen))
+        if (job->run->started > seen || job->run->ended > seen)
             list_add(&jobs, job->id);
     }
     job_notes_changed(notes, jobs.items, jobs.count);
@@ -171,7 +171,7 @@ static void make_notes(struct job_notes *notes)
 
         if (notes->waiting.count == NOTES_MAX)
             break;
-        if (!job || !job->run || (change->group && !group) || is_silent(notes, job) ||
+        if (!job || (change->group && !group) || is_silent(notes, job) ||
             (group && map_get(&notes->told, told, &(uint64_t){ 0 })))
             continue;
         reads++;
@@ -281,7 +281,7 @@ void job_notes_changed(struct job_notes *notes, const uint64_t *jobs, size_t cou
     for (size_t i = 0; i < unique; i++) {
         const struct job *job = state_job(state, each[i]);
 
-        if (job && job->run)
+        if (job)
             look_at(notes, job, &begun);
     }
     notes->seen = state->now;
