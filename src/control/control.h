@@ -73,6 +73,7 @@ struct control {
     struct control_blobs blobs;
     struct control_watchers watchers;
     bool is_whole_only;   /* the engine cannot share a device between jobs */
+    bool has_fixed_gangs; /* the engine cannot add members to a running gang, or remove them */
     bool has_fixed_nodes; /* the cluster is this node: no other node can be added */
     bool lacks_mps;       /* this node has no MPS, and there are no other nodes */
     usec_t grace;         /* default grace period of a job */

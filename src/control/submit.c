@@ -125,6 +125,9 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
     if (submit->control->is_whole_only && wants_share(&draft->request, false))
         return error_set(err, REFUSED_NEVER,
                          "gpus: a part of a GPU; this engine allocates whole GPUs only");
+    if (submit->control->has_fixed_gangs && draft->request.members_max > 0)
+        return error_set(err, REFUSED_NEVER,
+                         "ranks: a range; this engine starts gangs of a fixed size only");
     if (submit->control->lacks_mps && cluster_is_real(state) && wants_share(&draft->request, true))
         return error_set(err, REFUSED_NEVER,
                          "gpus: a share by MPS, but this node has no nvidia-cuda-mps-control; "

@@ -27,6 +27,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "core/health/reading.h"
+#include "core/health/watch_rules.h"
 #include "core/probe.h"
 
 /* The parts of a member that clients may connect to through enter(). */
@@ -53,6 +54,7 @@ struct engine_abilities {
     bool can_fence;                    /* it can deny device files to a member */
     bool has_exact_devices; /* a member gets the devices that tarn chose; else see assigned() */
     bool has_fractions;     /* shares of a device, MPS and MIG instances */
+    bool starts_whole;      /* members of an attempt start and stop only together */
     bool has_own_nodes;     /* it reports the nodes; else the daemon's machine is the only node */
     bool has_output;        /* the daemon can read the output paths of launches */
     bool has_readings;      /* it reports readings of its devices */
@@ -95,6 +97,8 @@ struct engine_launch {
     uint32_t slices_count;
     const char *external;      /* name of the arrival to release; NULL: submitted to tarn */
     const char *title;         /* for process listings: the job's name */
+    const char *queue;         /* of the job */
+    usec_t duration_max;       /* tarn stops it then; USEC_NEVER: no limit */
     const char *const *argv;   /* NULL-terminated, argv[0] is searched in PATH of envp */
     const char *const *envp;   /* NULL-terminated "NAME=value", complete */
     const char *cwd;           /* absolute */
@@ -147,6 +151,7 @@ struct engine_node {
     const char *rack, *block; /* "": not known */
     const char *boot;         /* boot ID of the node; "": not known */
     const char *reason;       /* with is_down or is_drained */
+    const char *labels;       /* comma-separated, of all its devices; NULL: none */
     int64_t cpu_milli, memory_mib;
     bool is_down, is_drained;
     const struct probe_device *devices;
@@ -168,8 +173,8 @@ struct engine_arrival {
 struct engine_reports {
     void *user;
     void (*outcome)(void *user, const struct engine_outcome *outcome);
-    /* A node exists or has changed. is_last: all nodes have been reported since the engine was
-     * created, so any other known node has disappeared. */
+    /* A node exists or has changed (NULL: none). is_last: all nodes have been reported since the
+     * engine was created, so any other known node has disappeared. */
     void (*node)(void *user, const struct engine_node *node, bool is_last);
     /* A reading of a device; reading.at is a time of sampler_now(). */
     void (*reading)(void *user, const char *uuid, const struct reading *reading);
@@ -226,12 +231,13 @@ struct engine {
 /* The options for every engine. */
 struct engine_options {
     struct uv_loop_s *loop;
-    const char *state_dir; /* absolute; must exist */
+    const struct watch_rules *rules; /* current settings; only for the thread of the loop */
+    const char *state_dir;           /* absolute; must exist */
     struct engine_reports reports;
 };
 
 /* A module exports this as tarn_engine_module. The version changes with this header. */
-enum { ENGINE_MODULE_VERSION = 5 };
+enum { ENGINE_MODULE_VERSION = 6 };
 
 struct engine_module {
     uint32_t version;

@@ -277,6 +277,7 @@ static int open_engine(struct daemon *daemon, struct error *err)
     const struct daemon_options *options = daemon->options;
     struct engine_options engine = {
         .loop = &daemon->loop,
+        .rules = &hub_state(daemon->hub)->settings.watch,
         .state_dir = options->state_dir,
         .reports = reporter_callbacks(&daemon->reporter),
     };
@@ -445,6 +446,7 @@ static int open_all(struct daemon *daemon, struct error *err)
     daemon->reporter.engine = daemon->engine;
     daemon->reporter.machine = daemon->machine;
     daemon->ports.control.is_whole_only = !daemon->engine->abilities.has_fractions;
+    daemon->ports.control.has_fixed_gangs = daemon->engine->abilities.starts_whole;
     daemon->ports.control.has_fixed_nodes = !daemon->engine->abilities.has_own_nodes;
     daemon->ports.control.lacks_mps = !daemon->engine->abilities.has_own_nodes && !mps_is_there();
     if (code == 0)

@@ -29,6 +29,14 @@ static const char *or_empty(const char *words)
     return words ? words : "";
 }
 
+/* A drain by the engine ends with it; one by an administrator of tarn stays. */
+#define ENGINE_DRAINED "engine: "
+
+static bool is_drained_by_engine(const struct event_node *node)
+{
+    return node->state == NODE_DRAINED && string_starts(or_empty(node->reason), ENGINE_DRAINED);
+}
+
 static void emit_node(struct inventory *inventory, const struct engine_node *said)
 {
     const struct state *state = state_of(inventory);
@@ -46,10 +54,14 @@ static void emit_node(struct inventory *inventory, const struct engine_node *sai
         now->rack = said->rack;
     if (or_empty(said->block)[0])
         now->block = said->block;
-    if (said->is_down || said->is_drained) {
-        now->state = said->is_down ? NODE_DOWN : NODE_DRAINED;
+    AUTO_FREE char *drained = mem_printf(ENGINE_DRAINED "%s", or_empty(said->reason));
+    if (said->is_down) {
+        now->state = NODE_DOWN;
         now->reason = said->reason;
-    } else if (now->state == NODE_DOWN) {
+    } else if (said->is_drained && (now->state != NODE_DRAINED || is_drained_by_engine(now))) {
+        now->state = NODE_DRAINED;
+        now->reason = drained;
+    } else if (now->state == NODE_DOWN || (!said->is_drained && is_drained_by_engine(now))) {
         now->state = NODE_UP;
         now->reason = NULL;
         now->going_at = 0;
@@ -141,6 +153,7 @@ static void emit_device(struct inventory *inventory, const struct engine_node *n
     keep_what_was_seen(state_of(inventory), or_empty(node->boot), &event.device);
     if (node->foreign_mib)
         event.device.foreign_mib = node->foreign_mib[index];
+    event.device.labels = or_empty(node->labels);
     if (!is_known_so(state_of(inventory), &event.device))
         hub_emit(inventory->hub, &event);
 }
@@ -279,6 +292,7 @@ static void done_news(struct change *change, int code, const struct error *err)
     free((char *)node->block);
     free((char *)node->boot);
     free((char *)node->reason);
+    free((char *)node->labels);
     free((struct probe_device *)node->devices);
     free((int64_t *)node->foreign_mib);
     free(news);
@@ -308,6 +322,7 @@ void inventory_report(struct inventory *inventory, const struct engine_node *nod
         news->node.block = mem_string(node->block);
         news->node.boot = mem_string(node->boot);
         news->node.reason = mem_string(node->reason);
+        news->node.labels = mem_string(node->labels);
         news->node.devices = copy_of(node->devices, node->device_count, sizeof(node->devices[0]));
         news->node.foreign_mib =
             copy_of(node->foreign_mib, node->device_count, sizeof(node->foreign_mib[0]));

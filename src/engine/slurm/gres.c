@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/slurm/gres.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* The part after this one: commas in brackets do not separate. */
+static const char *next_part(const char *at)
+{
+    int depth = 0;
+
+    for (; *at && (*at != ',' || depth > 0); at++)
+        depth += (*at == '(') - (*at == ')');
+    return *at ? at + 1 : at;
+}
+
+static const char *after_name(const char *part)
+{
+    size_t length = strcspn(part, ":,(");
+
+    return length == 3 && strncmp(part, "gpu", 3) == 0 ? part + length : NULL;
+}
+
+uint32_t gres_models(const char *gres, char (**ret_models)[GRES_MODEL_SIZE])
+{
+    uint32_t count = 0;
+
+    *ret_models = mem_zero(GRES_INDEX_MAX, sizeof(**ret_models));
+    for (const char *part = gres ? gres : ""; *part; part = next_part(part)) {
+        const char *at = after_name(part);
+        char model[GRES_MODEL_SIZE] = "gpu";
+        size_t length = at && *at == ':' ? strcspn(at + 1, ":,(") : 0;
+        if (!at)
+            continue;
+        if (length > 0 && length < sizeof(model) && !isdigit((unsigned char)at[1])) {
+            for (size_t i = 0; i < length; i++)
+                model[i] = (char)tolower((unsigned char)at[1 + i]);
+            model[length] = '\0';
+        }
+        /* the number is the last word: gpu, gpu:2, gpu:h100, gpu:h100:2 */
+        const char *end = at + strcspn(at, ",("), *number = end;
+        while (number > at && number[-1] != ':')
+            number--;
+        bool is_number = number > at && isdigit((unsigned char)*number);
+        unsigned long found = is_number ? strtoul(number, NULL, 10) : 1;
+        for (; found > 0 && count < GRES_INDEX_MAX; found--)
+            snprintf((*ret_models)[count++], GRES_MODEL_SIZE, "%s", model);
+    }
+    return count;
+}
+
+static const char *add_range(const char *at, uint32_t *indices, uint32_t *count)
+{
+    char *end;
+    unsigned long first = strtoul(at, &end, 10), last = first;
+
+    if (end == at)
+        return NULL;
+    if (*end == '-')
+        last = strtoul(end + 1, &end, 10);
+    for (; first <= last && first < GRES_INDEX_MAX && *count < GRES_INDEX_MAX; first++)
+        indices[(*count)++] = (uint32_t)first;
+    return *end == ',' ? end + 1 : NULL;
+}
+
+uint32_t gres_indices(const char *gres, uint32_t **ret_indices)
+{
+    uint32_t count = 0;
+
+    *ret_indices = mem_zero(GRES_INDEX_MAX, sizeof(**ret_indices));
+    for (const char *part = gres ? gres : ""; *part; part = next_part(part)) {
+        const char *brackets = after_name(part) ? strstr(part, "(IDX:") : NULL;
+        if (!brackets || brackets > next_part(part))
+            continue;
+        for (const char *at = brackets + 5; at;)
+            at = add_range(at, *ret_indices, &count);
+    }
+    return count;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/slurm/slurm_api.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+
+/* ---- differences between versions ---- */
+
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(22, 5, 0)
+#error "tarn needs the headers of Slurm 22.05 or later"
+#endif
+
+/* The prefix of a generic resource in a job description. */
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
+#define GRES_PREFIX "gres/"
+#else
+#define GRES_PREFIX "gres:"
+#endif
+
+/* ---- errors ---- */
+
+/* No answer, as opposed to a refusal. */
+static bool is_silence(int number)
+{
+    return number == ETIMEDOUT || number == ECONNREFUSED || number == EINTR ||
+           number == ECONNRESET || number == EPIPE || number == EAGAIN ||
+           number == SLURM_COMMUNICATIONS_CONNECTION_ERROR ||
+           number == SLURM_COMMUNICATIONS_SEND_ERROR ||
+           number == SLURM_COMMUNICATIONS_RECEIVE_ERROR ||
+           number == SLURM_COMMUNICATIONS_SHUTDOWN_ERROR ||
+           number == SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT ||
+           number == SLURM_PROTOCOL_SOCKET_ZERO_BYTES_SENT ||
+           number == SLURM_PROTOCOL_AUTHENTICATION_ERROR || number == ESLURM_IN_STANDBY_MODE;
+}
+
+static int fail(const char *what, struct error *err)
+{
+    int number = errno;
+
+    return error_set(err, is_silence(number) ? -EAGAIN : -EINVAL, "Slurm: %s: %s", what,
+                     slurm_strerror(number));
+}
+
+/* The plugins of libslurm expect its symbols in the global namespace, which a library that is
+ * loaded for a module is not part of. */
+int slurm_api_open(struct error *err)
+{
+    Dl_info info;
+
+    if (!dladdr((void *)(uintptr_t)slurm_load_jobs, &info) ||
+        !dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD))
+        return error_set(err, -ENOENT, "Slurm: libslurm cannot be loaded: %s", dlerror());
+    slurm_init(NULL);
+    return 0;
+}
+
+/* ---- jobs ---- */
+
+static void read_end(const slurm_job_info_t *from, struct slurm_job *to)
+{
+    static const struct {
+        uint32_t state;
+        enum slurm_end end;
+        const char *reason;
+    } ends[] = {
+        { JOB_CANCELLED, SLURM_CANCELLED, NULL },
+        { JOB_TIMEOUT, SLURM_TIME_LIMIT, NULL },
+        { JOB_DEADLINE, SLURM_TIME_LIMIT, NULL },
+        { JOB_OOM, SLURM_OUT_OF_MEMORY, NULL },
+        { JOB_NODE_FAIL, SLURM_TAKEN_AWAY, "Slurm: its node failed" },
+        { JOB_PREEMPTED, SLURM_TAKEN_AWAY, "Slurm preempted it" },
+        { JOB_BOOT_FAIL, SLURM_TAKEN_AWAY, "Slurm: its node did not boot" },
+    };
+
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        if (ends[i].state != (from->job_state & JOB_STATE_BASE))
+            continue;
+        to->end = ends[i].end;
+        to->reason = ends[i].reason;
+    }
+    if (from->state_reason == FAIL_LAUNCH) {
+        to->end = SLURM_TAKEN_AWAY;
+        to->reason = "Slurm could not launch it; the log of slurmd has the reason";
+    }
+}
+
+static void read_parts(const slurm_job_info_t *from, struct slurm_job *to)
+{
+    hostlist_t hosts = from->nodes ? slurm_hostlist_create(from->nodes) : NULL;
+
+    if (!hosts)
+        return;
+    for (uint32_t i = 0;; i++) {
+        char *name = slurm_hostlist_shift(hosts);
+        struct slurm_part part = { .node = mem_string(name) };
+        if (!name)
+            break;
+        if (i < from->gres_detail_cnt)
+            part.gres = mem_string(from->gres_detail_str[i]);
+        list_add(&to->parts, part);
+        free(name);
+    }
+    slurm_hostlist_destroy(hosts);
+}
+
+static struct slurm_job read_job(const slurm_job_info_t *from)
+{
+    uint32_t base = from->job_state & JOB_STATE_BASE;
+    struct slurm_job job = { .id = from->job_id,
+                             .comment = mem_string(from->comment),
+                             .status = (int)from->exit_code,
+                             .phase = SLURM_IS_OVER };
+
+    /* its devices are in use until it is complete */
+    if (base == JOB_PENDING)
+        job.phase = SLURM_WAITS;
+    else if (base == JOB_RUNNING || base == JOB_SUSPENDED || (from->job_state & JOB_COMPLETING))
+        job.phase = SLURM_RUNS;
+    job.has_run = base != JOB_PENDING && from->start_time > 0 && from->nodes && from->nodes[0];
+    if (job.phase == SLURM_IS_OVER)
+        read_end(from, &job);
+    read_parts(from, &job);
+    return job;
+}
+
+int slurm_api_jobs(int64_t *since, struct slurm_jobs *ret, struct error *err)
+{
+    job_info_msg_t *found = NULL;
+
+    *ret = (struct slurm_jobs){ 0 };
+    if (slurm_load_jobs((time_t)*since, &found, SHOW_ALL | SHOW_DETAIL) != SLURM_SUCCESS) {
+        if (errno == SLURM_NO_CHANGE_IN_DATA)
+            return 0;
+        fail("jobs", err);
+        return -EAGAIN;
+    }
+    *since = found->last_update;
+    for (uint32_t i = 0; i < found->record_count; i++)
+        list_add(&ret->all, read_job(&found->job_array[i]));
+    slurm_free_job_info_msg(found);
+    return 1;
+}
+
+void slurm_jobs_release(struct slurm_jobs *jobs)
+{
+    LIST_EACH (struct slurm_job, job, &jobs->all) {
+        LIST_EACH (struct slurm_part, part, &job->parts) {
+            free(part->node);
+            free(part->gres);
+        }
+        list_release(&job->parts);
+        free(job->comment);
+    }
+    list_release(&jobs->all);
+}
+
+/* ---- nodes ---- */
+
+static struct slurm_node read_node(const node_info_t *from)
+{
+    uint32_t base = from->node_state & NODE_STATE_BASE;
+    uint64_t memory = from->real_memory;
+    struct slurm_node node = {
+        .name = mem_string(from->name),
+        .gres = mem_string(from->gres),
+        .features = mem_string(from->features_act ? from->features_act : from->features),
+        .cpu_milli = INT64_C(1000) * (from->cpus_efctv ? from->cpus_efctv : from->cpus),
+    };
+
+    if (from->mem_spec_limit < memory)
+        memory -= from->mem_spec_limit;
+    node.memory_mib = (int64_t)memory;
+    node.is_down = base == NODE_STATE_DOWN || base == NODE_STATE_FUTURE ||
+                   (from->node_state & (NODE_STATE_POWERED_DOWN | NODE_STATE_POWERING_DOWN |
+                                        NODE_STATE_POWERING_UP | NODE_STATE_INVALID_REG));
+    node.is_drained = from->node_state & (NODE_STATE_DRAIN | NODE_STATE_FAIL | NODE_STATE_MAINT);
+    node.is_silent = base == NODE_STATE_UNKNOWN || (from->node_state & NODE_STATE_NO_RESPOND) != 0;
+    node.reason = mem_printf("Slurm: %s", from->reason && from->reason[0] ? from->reason
+                                          : node.is_down                  ? "down"
+                                          : node.is_drained               ? "drained"
+                                                                          : "not responding");
+    return node;
+}
+
+/* The nodes of the partition, or NULL. */
+static hostlist_t find_hosts(const partition_info_msg_t *partitions, const char *name)
+{
+    for (uint32_t i = 0; i < partitions->record_count; i++) {
+        const partition_info_t *partition = &partitions->partition_array[i];
+        bool is_it = name[0] ? strcmp(partition->name, name) == 0
+                             : (partition->flags & PART_FLAG_DEFAULT) != 0;
+        if (is_it)
+            return slurm_hostlist_create(partition->nodes ? partition->nodes : "");
+    }
+    return NULL;
+}
+
+int slurm_api_nodes(const char *name, struct slurm_nodes *ret, struct error *err)
+{
+    partition_info_msg_t *partitions = NULL;
+    node_info_msg_t *found = NULL;
+
+    *ret = (struct slurm_nodes){ 0 };
+    if (slurm_load_partitions(0, &partitions, SHOW_ALL) != SLURM_SUCCESS) {
+        fail("partitions", err);
+        return -EAGAIN;
+    }
+    hostlist_t hosts = find_hosts(partitions, name);
+    slurm_free_partition_info_msg(partitions);
+    if (!hosts && name[0])
+        return error_set(err, -ENOENT, "Slurm: there is no partition '%s' (slurm: partition)",
+                         name);
+    if (!hosts)
+        return error_set(err, -ENOENT,
+                         "Slurm: there is no default partition; set one in the "
+                         "configuration (slurm: partition)");
+    if (slurm_load_node(0, &found, SHOW_ALL | SHOW_DETAIL) != SLURM_SUCCESS) {
+        slurm_hostlist_destroy(hosts);
+        fail("nodes", err);
+        return -EAGAIN;
+    }
+    for (uint32_t i = 0; i < found->record_count; i++) {
+        const node_info_t *node = &found->node_array[i];
+        if (!node->name)
+            continue;
+        struct slurm_node read = read_node(node);
+        read.is_outside = slurm_hostlist_find(hosts, node->name) < 0;
+        list_add(&ret->all, read);
+    }
+    slurm_free_node_info_msg(found);
+    slurm_hostlist_destroy(hosts);
+    return 0;
+}
+
+void slurm_nodes_release(struct slurm_nodes *nodes)
+{
+    LIST_EACH (struct slurm_node, node, &nodes->all) {
+        free(node->name);
+        free(node->gres);
+        free(node->features);
+        free(node->reason);
+    }
+    list_release(&nodes->all);
+}
+
+/* ---- what is asked of it ---- */
+
+int slurm_api_submit(const struct slurm_order *order, uint32_t *ret_id, struct error *err)
+{
+    AUTO_FREE char *gres = order->gres ? mem_printf(GRES_PREFIX "%s", order->gres) : NULL;
+    submit_response_msg_t *answer = NULL;
+    job_desc_msg_t job;
+
+    slurm_init_job_desc_msg(&job);
+    job.name = order->name;
+    job.comment = order->comment;
+    job.partition = order->partition;
+    job.account = order->account;
+    job.req_nodes = order->nodes;
+    job.min_nodes = job.max_nodes = order->node_count;
+    job.num_tasks = order->task_count;
+    if (order->cpus_per_task > 0)
+        job.cpus_per_task = (uint16_t)order->cpus_per_task;
+    if (order->memory_mib > 0)
+        job.pn_min_memory = (uint64_t)order->memory_mib;
+    if (order->limit_min > 0)
+        job.time_limit = order->limit_min;
+    job.tres_per_node = gres;
+    job.script = order->script;
+    job.environment = order->env;
+    job.env_size = order->env_count;
+    job.work_dir = order->cwd;
+    job.std_out = order->output;
+    job.std_err = order->error;
+    job.std_in = order->input;
+    job.open_mode = order->append ? OPEN_MODE_APPEND : OPEN_MODE_TRUNCATE;
+    job.user_id = order->uid;
+    job.group_id = order->gid;
+    job.requeue = 0; /* tarn decides what runs again */
+    job.kill_on_node_fail = 1;
+    if (slurm_submit_batch_job(&job, &answer) != SLURM_SUCCESS)
+        return fail("the job cannot be submitted", err);
+    *ret_id = answer->job_id;
+    slurm_free_submit_response_response_msg(answer);
+    return 0;
+}
+
+int slurm_api_signal(uint32_t id, int signal, bool has_steps, struct error *err)
+{
+    uint16_t flags = signal == SIGKILL || has_steps ? 0 : KILL_FULL_JOB;
+
+    if (slurm_kill_job(id, (uint16_t)signal, flags) == SLURM_SUCCESS)
+        return 0;
+    int code = fail("the job cannot be signalled", err);
+    return code == -EAGAIN ? code : -ESRCH;
+}

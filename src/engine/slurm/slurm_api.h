@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ENGINE_SLURM_SLURM_API_H
+#define ENGINE_SLURM_SLURM_API_H
+
+/* slurm_api - what the engine needs of libslurm, in values of its own
+ *
+ * The only file that includes Slurm's headers: the differences between its versions are here. Every
+ * call may block until slurmctld answers or libslurm's time limit is reached, so only the worker
+ * may call it, and the engine while it is created.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+enum slurm_phase { SLURM_WAITS, SLURM_RUNS, SLURM_IS_OVER };
+
+enum slurm_end {
+    SLURM_EXITED, /* also by a signal */
+    SLURM_CANCELLED,
+    SLURM_TIME_LIMIT,
+    SLURM_OUT_OF_MEMORY,
+    SLURM_TAKEN_AWAY, /* its node failed, or Slurm preempted it; or it was never launched */
+};
+
+/* The part of a job on one node. */
+struct slurm_part {
+    char *node, *gres; /* gres: "gpu:h100:2(IDX:0-1)"; NULL: not known */
+};
+
+struct slurm_job {
+    uint32_t id;
+    char *comment;
+    enum slurm_phase phase;
+    enum slurm_end end; /* if it is over */
+    bool has_run;
+    int status;         /* as of wait(2) */
+    const char *reason; /* why it was taken away; static */
+    LIST(struct slurm_part) parts;
+};
+
+struct slurm_jobs {
+    LIST(struct slurm_job) all;
+};
+
+struct slurm_node {
+    char *name, *gres, *features, *reason;
+    int64_t cpu_milli, memory_mib;
+    bool is_down, is_drained;
+    bool is_silent;  /* not heard of yet, or just now; Slurm takes it down if that lasts */
+    bool is_outside; /* of the partition */
+};
+
+struct slurm_nodes {
+    LIST(struct slurm_node) all;
+};
+
+/* A job to submit. The strings are its own. */
+struct slurm_order {
+    char *name, *comment, *partition, *account;  /* partition, account: NULL: the default */
+    char *nodes;                                 /* "n1,n2": exactly these */
+    char *gres;                                  /* of each node: "gpu:h100:2"; NULL: none */
+    char *script, *cwd, *output, *error, *input; /* error: NULL: same as output */
+    char **env;
+    uint32_t env_count, node_count, task_count, cpus_per_task; /* 0: the site's default */
+    int64_t memory_mib;                                        /* of each node; 0: the default */
+    uint32_t limit_min;                                        /* 0: the default */
+    bool append;
+    uint32_t uid, gid;
+};
+
+int slurm_api_open(struct error *err);
+/* 1: changed since *since, 0: not changed. since: 0 gets all. Fails with -EAGAIN. */
+int slurm_api_jobs(int64_t *since, struct slurm_jobs *ret, struct error *err);
+/* All nodes, with a partition; "": the default partition. Fails with -EAGAIN (no answer) or -ENOENT
+ * (no such partition). */
+int slurm_api_nodes(const char *partition, struct slurm_nodes *ret, struct error *err);
+/* Fails with -EAGAIN: there was no answer, so it may have been submitted. All other codes: Slurm
+ * refused it. */
+int slurm_api_submit(const struct slurm_order *order, uint32_t *ret_id, struct error *err);
+/* SIGKILL cancels the job. has_steps: signal its steps only, not the batch script. Fails with
+ * -EAGAIN (no answer) or -ESRCH (it does not run). */
+int slurm_api_signal(uint32_t id, int signal, bool has_steps, struct error *err);
+
+void slurm_jobs_release(struct slurm_jobs *jobs);
+void slurm_nodes_release(struct slurm_nodes *nodes);
+
+#endif

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine slurm: tarn decides, Slurm runs. Each attempt is one Slurm job that is pinned to the
+ * nodes of its lease (slurm_order.h). Slurm chooses the GPUs on a node; the engine reports them. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+
+#include "base/text.h"
+#include "engine/slurm/gres.h"
+#include "engine/slurm/slurm_order.h"
+#include "engine/slurm/slurm_worker.h"
+#include "io/file.h"
+#include "io/log.h"
+
+enum { TICK_MS = 200, INSTANCE_BYTES = 8 };
+
+struct attempt {
+    uint64_t job;
+    uint32_t attempt;
+    uint32_t id; /* of the Slurm job; 0: not submitted yet */
+    LIST(uint32_t) ranks;
+    bool is_started, is_over, is_refused;
+    bool is_stopping, was_killed;
+    int signal_due;   /* to be sent when it has an id; 0: none */
+    int stop_signal;  /* instead of SIGTERM */
+    uint64_t kill_at; /* uv_now(); 0: no SIGKILL is due */
+    char reason[160]; /* why it never ran, or was taken away */
+};
+
+struct slurm_engine {
+    struct engine engine;
+    struct engine_options options;
+    struct slurm_worker *worker;
+    uv_timer_t timer;
+    char instance[2 * INSTANCE_BYTES + 1];
+    LIST(struct attempt) attempts; /* ascending */
+    struct slurm_jobs first;       /* jobs when the daemon started; until they are reported */
+    LIST(char *) lost_nodes;       /* nodes on which nothing can start */
+    LIST(char *) told_nodes;       /* nodes that were reported */
+};
+
+static struct slurm_engine only;
+
+/* ---- attempts ---- */
+
+static size_t place_of(uint64_t job, uint32_t attempt)
+{
+    size_t first = 0, last = only.attempts.count;
+
+    while (first < last) {
+        size_t middle = (first + last) / 2;
+        const struct attempt *at = &only.attempts.items[middle];
+        if (at->job < job || (at->job == job && at->attempt < attempt))
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    return first;
+}
+
+static struct attempt *find_attempt(uint64_t job, uint32_t attempt)
+{
+    size_t place = place_of(job, attempt);
+    struct attempt *at = place < only.attempts.count ? &only.attempts.items[place] : NULL;
+
+    return at && at->job == job && at->attempt == attempt ? at : NULL;
+}
+
+static struct attempt *add_attempt(uint64_t job, uint32_t attempt)
+{
+    struct attempt made = { .job = job, .attempt = attempt };
+    size_t place = place_of(job, attempt);
+
+    list_insert(&only.attempts, place, made);
+    return &only.attempts.items[place];
+}
+
+static bool has_rank(const struct attempt *attempt, uint32_t rank)
+{
+    for (size_t i = 0; i < attempt->ranks.count; i++) {
+        if (attempt->ranks.items[i] == rank)
+            return true;
+    }
+    return false;
+}
+
+/* ---- reports ---- */
+
+static void report(const struct attempt *attempt, struct engine_outcome outcome)
+{
+    for (size_t i = 0; i < attempt->ranks.count; i++) {
+        outcome.id = (struct member_id){ attempt->job, attempt->attempt, attempt->ranks.items[i] };
+        only.options.reports.outcome(only.options.reports.user, &outcome);
+    }
+}
+
+static void report_end(struct attempt *attempt, struct engine_outcome outcome)
+{
+    attempt->is_over = true;
+    attempt->kill_at = 0;
+    snprintf(outcome.reason, sizeof(outcome.reason), "%s", attempt->reason);
+    report(attempt, outcome);
+}
+
+static void report_lost(struct attempt *attempt, const char *reason)
+{
+    if (!attempt->reason[0])
+        snprintf(attempt->reason, sizeof(attempt->reason), "%s", reason);
+    report_end(attempt, (struct engine_outcome){ .kind = ENGINE_LOST });
+}
+
+static void name_device(const char *node, uint32_t index, char name[PROBE_UUID_SIZE])
+{
+    snprintf(name, PROBE_UUID_SIZE, "%.72s-gpu%" PRIu32, node, index);
+}
+
+/* The members on a node share its devices in the order of their ranks. */
+static void report_devices(const struct slurm_job *job, const struct slurm_mark *mark,
+                           const struct slurm_part *part)
+{
+    AUTO_FREE uint32_t *indices = NULL;
+    uint32_t count = gres_indices(part->gres, &indices), used = 0;
+
+    for (size_t i = 0; i < mark->ranks.count; i++) {
+        const struct slurm_rank *rank = &mark->ranks.items[i];
+        const struct member_id id = { mark->job, mark->attempt, rank->rank };
+        if (strcmp(rank->node, part->node) != 0 || rank->gpus == 0)
+            continue;
+        if (used + rank->gpus > count) {
+            log_line(LOG_WARNING, "Slurm does not say which GPUs a job has job=%" PRIu64 " id=%u",
+                     mark->job, job->id);
+            return;
+        }
+        char(*names)[PROBE_UUID_SIZE] = mem_zero(rank->gpus, sizeof(*names));
+        const char **uuids = mem_zero(rank->gpus, sizeof(*uuids));
+        for (uint32_t k = 0; k < rank->gpus; k++) {
+            name_device(part->node, indices[used++], names[k]);
+            uuids[k] = names[k];
+        }
+        only.options.reports.assigned(only.options.reports.user, id, uuids, rank->gpus);
+        free(uuids);
+        free(names);
+    }
+}
+
+static void report_start(struct attempt *attempt, const struct slurm_job *job,
+                         const struct slurm_mark *mark)
+{
+    attempt->is_started = true;
+    if (job->phase == SLURM_RUNS) {
+        for (size_t i = 0; i < job->parts.count; i++)
+            report_devices(job, mark, &job->parts.items[i]);
+    }
+    report(attempt, (struct engine_outcome){ .kind = ENGINE_STARTED });
+}
+
+static void report_over(struct attempt *attempt, const struct slurm_job *job)
+{
+    struct engine_outcome outcome = { .kind = ENGINE_ENDED,
+                                      .exit_code = -1,
+                                      .signal =
+                                          WIFSIGNALED(job->status) ? WTERMSIG(job->status) : 0,
+                                      .was_stopped = attempt->is_stopping,
+                                      .was_killed = attempt->was_killed,
+                                      .was_oom = job->end == SLURM_OUT_OF_MEMORY };
+
+    if (!attempt->is_started || job->end == SLURM_TAKEN_AWAY) {
+        report_lost(attempt, job->reason            ? job->reason
+                             : attempt->is_stopping ? "stopped before it ran"
+                                                    : "cancelled in Slurm before it ran");
+        return;
+    }
+    if (job->end == SLURM_EXITED && outcome.signal == 0)
+        outcome.exit_code = WEXITSTATUS(job->status);
+    else if (outcome.signal == 0)
+        outcome.signal = job->end == SLURM_OUT_OF_MEMORY || attempt->was_killed ? SIGKILL : SIGTERM;
+    report_end(attempt, outcome);
+}
+
+/* ---- jobs ---- */
+
+static void cancel(struct attempt *attempt, int signal)
+{
+    attempt->was_killed |= signal == SIGKILL && attempt->is_stopping && attempt->is_started;
+    if (attempt->id > 0)
+        slurm_worker_signal(only.worker, attempt->id, signal, attempt->ranks.count > 1);
+    else
+        attempt->signal_due = signal;
+}
+
+static bool is_stuck(const struct slurm_mark *mark)
+{
+    for (size_t i = 0; i < mark->ranks.count; i++) {
+        for (size_t k = 0; k < only.lost_nodes.count; k++) {
+            if (strcmp(mark->ranks.items[i].node, only.lost_nodes.items[k]) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static void look_at(struct attempt *attempt, const struct slurm_job *job,
+                    const struct slurm_mark *mark)
+{
+    if (attempt->is_over || (attempt->id > 0 && attempt->id != job->id))
+        return;
+    attempt->id = job->id;
+    if (!attempt->is_started && job->has_run)
+        report_start(attempt, job, mark);
+    if (job->phase == SLURM_IS_OVER) {
+        report_over(attempt, job);
+    } else if (job->phase == SLURM_WAITS && !attempt->reason[0] && is_stuck(mark)) {
+        snprintf(attempt->reason, sizeof(attempt->reason),
+                 "Slurm: a node of it is down or drained");
+        cancel(attempt, SIGKILL);
+    }
+}
+
+/* Jobs that tarn does not know any more are cancelled: nothing runs twice. */
+static void note_jobs(const struct slurm_jobs *jobs)
+{
+    AUTO_FREE bool *is_seen = mem_zero(only.attempts.count + 1, sizeof(bool));
+
+    for (size_t i = 0; i < jobs->all.count; i++) {
+        const struct slurm_job *job = &jobs->all.items[i];
+        struct slurm_mark mark;
+        if (!slurm_mark_read(only.instance, job->comment, &mark))
+            continue;
+        struct attempt *attempt = find_attempt(mark.job, mark.attempt);
+        if (attempt) {
+            is_seen[attempt - only.attempts.items] |= attempt->id == 0 || attempt->id == job->id;
+            look_at(attempt, job, &mark);
+        } else if (job->phase != SLURM_IS_OVER) {
+            log_line(LOG_WARNING, "cancels a Slurm job that belongs to no job id=%u", job->id);
+            slurm_worker_signal(only.worker, job->id, SIGKILL, false);
+        }
+        slurm_mark_release(&mark);
+    }
+    for (size_t i = 0; i < only.attempts.count; i++) {
+        struct attempt *attempt = &only.attempts.items[i];
+        if (attempt->id > 0 && !attempt->is_over && !is_seen[i])
+            report_lost(attempt, "Slurm has no record of its job any more");
+    }
+}
+
+/* ---- nodes ---- */
+
+static void report_node(const struct slurm_node *node)
+{
+    AUTO_FREE char(*models)[GRES_MODEL_SIZE] = NULL;
+    uint32_t count = gres_models(node->gres, &models);
+    AUTO_FREE struct probe_device *devices = mem_zero(count + 1, sizeof(devices[0]));
+
+    for (uint32_t i = 0; i < count; i++) {
+        devices[i] =
+            (struct probe_device){ .memory_mib = PROBE_UNKNOWN, .numa_node = PROBE_UNKNOWN };
+        snprintf(devices[i].model, sizeof(devices[i].model), "%s", models[i]);
+        name_device(node->name, i, devices[i].uuid);
+    }
+    struct engine_node told = { .name = node->name,
+                                .reason = node->reason,
+                                .labels = node->features,
+                                .cpu_milli = node->cpu_milli,
+                                .memory_mib = node->memory_mib,
+                                .is_down = node->is_down,
+                                .is_drained = node->is_drained || node->is_silent,
+                                .devices = devices,
+                                .device_count = count };
+    only.options.reports.node(only.options.reports.user, &told, false);
+}
+
+static bool was_told(const char *name)
+{
+    for (size_t i = 0; i < only.told_nodes.count; i++) {
+        if (strcmp(only.told_nodes.items[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void forget_lost_nodes(void)
+{
+    for (size_t i = 0; i < only.lost_nodes.count; i++)
+        free(only.lost_nodes.items[i]);
+    only.lost_nodes.count = 0;
+}
+
+/* A node that left the partition is down. */
+static void note_node(const struct slurm_node *node)
+{
+    struct slurm_node told = *node;
+    bool is_known = was_told(node->name);
+
+    if (node->is_outside && !is_known)
+        return;
+    if (!is_known)
+        list_add(&only.told_nodes, mem_string(node->name));
+    if (node->is_outside) {
+        told.is_down = true;
+        told.reason = (char *)"Slurm: not in the partition";
+    }
+    report_node(&told);
+    if (told.is_down || told.is_drained)
+        list_add(&only.lost_nodes, mem_string(node->name));
+}
+
+static void note_nodes(const struct slurm_nodes *nodes)
+{
+    forget_lost_nodes();
+    for (size_t i = 0; i < nodes->all.count; i++) {
+        note_node(&nodes->all.items[i]);
+    }
+    only.options.reports.node(only.options.reports.user, NULL, true);
+}
+
+/* ---- news ---- */
+
+static void on_submitted(const struct slurm_news *news)
+{
+    struct attempt *attempt = find_attempt(news->job, news->attempt);
+
+    if (!attempt) /* the next listing finds the job, and it is cancelled */
+        return;
+    attempt->id = news->id;
+    if (attempt->signal_due)
+        cancel(attempt, attempt->signal_due);
+    attempt->signal_due = 0;
+}
+
+static void on_refused(const struct slurm_news *news)
+{
+    struct attempt *attempt = find_attempt(news->job, news->attempt);
+
+    if (!attempt || attempt->is_over)
+        return;
+    snprintf(attempt->reason, sizeof(attempt->reason), "%.159s", news->words);
+    report_end(attempt, (struct engine_outcome){ .kind = ENGINE_FAILED });
+}
+
+static void on_news(void *user, struct slurm_news *news)
+{
+    (void)user;
+    slurm_worker_partition(only.worker, only.options.rules->slurm_partition);
+    if (news->kind == SLURM_NEWS_SUBMITTED)
+        on_submitted(news);
+    else if (news->kind == SLURM_NEWS_REFUSED)
+        on_refused(news);
+    else if (news->kind == SLURM_NEWS_JOBS)
+        note_jobs(&news->jobs);
+    else if (news->kind == SLURM_NEWS_NODES)
+        note_nodes(&news->nodes);
+    else if (news->words[0])
+        log_line(LOG_WARNING, "a request to Slurm failed reason='%s'", news->words);
+    else
+        log_line(LOG_NOTICE, "requests to Slurm succeed again");
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    uint64_t now = uv_now(timer->loop);
+
+    for (size_t i = 0; i < only.attempts.count; i++) {
+        struct attempt *attempt = &only.attempts.items[i];
+        if (attempt->kill_at == 0 || now < attempt->kill_at)
+            continue;
+        attempt->kill_at = 0;
+        cancel(attempt, SIGKILL);
+    }
+}
+
+/* ---- operations ---- */
+
+static int start(struct engine *engine, const struct engine_launch *launches, uint32_t count,
+                 struct error *err)
+{
+    struct slurm_order *order;
+
+    (void)engine;
+    if (find_attempt(launches[0].id.job, launches[0].id.attempt))
+        return 0; /* all of its members are */
+    int code = slurm_order_make(only.instance, only.options.rules, launches, count, &order, err);
+    if (code < 0)
+        return code;
+    struct attempt *attempt = add_attempt(launches[0].id.job, launches[0].id.attempt);
+    attempt->stop_signal = launches[0].stop_signal;
+    for (uint32_t i = 0; i < count; i++)
+        list_add(&attempt->ranks, launches[i].id.rank);
+    slurm_worker_submit(only.worker, attempt->job, attempt->attempt, order);
+    return 0;
+}
+
+/* All members of an attempt are one job: they are stopped together. */
+static void stop(struct engine *engine, const struct engine_attempt *which, usec_t grace)
+{
+    struct attempt *attempt = find_attempt(which->job, which->attempt);
+
+    (void)engine;
+    if (!attempt || attempt->is_over)
+        return;
+    attempt->is_stopping = true;
+    if (grace <= 0 || !attempt->is_started) {
+        attempt->kill_at = 0;
+        cancel(attempt, SIGKILL);
+        return;
+    }
+    attempt->kill_at = uv_now(only.options.loop) + (uint64_t)(grace / USEC_PER_MS) + 1;
+    cancel(attempt, attempt->stop_signal ? attempt->stop_signal : SIGTERM);
+}
+
+static void send_signal(struct engine *engine, const struct engine_attempt *which, int signal)
+{
+    struct attempt *attempt = find_attempt(which->job, which->attempt);
+
+    (void)engine;
+    if (attempt && !attempt->is_over && attempt->is_started)
+        slurm_worker_signal(only.worker, attempt->id, signal, attempt->ranks.count > 1);
+}
+
+static void recover(struct engine *engine, const struct engine_attempt *which,
+                    const bool *was_started, bool *ret_found)
+{
+    struct attempt *attempt = find_attempt(which->job, which->attempt);
+
+    (void)engine;
+    for (size_t i = 0; i < only.first.all.count && !attempt; i++) {
+        const struct slurm_job *job = &only.first.all.items[i];
+        struct slurm_mark mark;
+        if (!slurm_mark_read(only.instance, job->comment, &mark))
+            continue;
+        if (mark.job == which->job && mark.attempt == which->attempt) {
+            attempt = add_attempt(which->job, which->attempt);
+            attempt->id = job->id;
+            for (uint32_t k = 0; k < which->count; k++) {
+                attempt->is_started |= was_started[k];
+                list_add(&attempt->ranks, which->ranks[k]);
+            }
+        }
+        slurm_mark_release(&mark);
+    }
+    for (uint32_t i = 0; i < which->count; i++)
+        ret_found[i] = attempt && has_rank(attempt, which->ranks[i]);
+}
+
+static void forget(struct engine *engine, const struct engine_attempt *which)
+{
+    struct attempt *attempt = find_attempt(which->job, which->attempt);
+
+    (void)engine;
+    if (!attempt || !attempt->is_over)
+        return;
+    list_release(&attempt->ranks);
+    list_remove(&only.attempts, (size_t)(attempt - only.attempts.items));
+}
+
+static void destroy(struct engine *engine)
+{
+    (void)engine;
+    uv_timer_stop(&only.timer);
+    slurm_worker_destroy(only.worker);
+    for (size_t i = 0; i < only.attempts.count; i++)
+        list_release(&only.attempts.items[i].ranks);
+    list_release(&only.attempts);
+    forget_lost_nodes();
+    list_release(&only.lost_nodes);
+    for (size_t i = 0; i < only.told_nodes.count; i++)
+        free(only.told_nodes.items[i]);
+    list_release(&only.told_nodes);
+    slurm_jobs_release(&only.first);
+}
+
+/* ---- creation ---- */
+
+/* Names this daemon in the comments of its jobs; kept with its state. */
+static int open_instance(const char *state_dir, struct error *err)
+{
+    AUTO_FREE char *path = mem_printf("%s/slurm-instance", state_dir);
+    AUTO_RELEASE(text) struct text known = { 0 };
+    unsigned char bytes[INSTANCE_BYTES];
+    struct error ignored;
+
+    if (file_read(path, sizeof(only.instance), &known, &ignored) == 0 &&
+        known.length == 2 * INSTANCE_BYTES) {
+        snprintf(only.instance, sizeof(only.instance), "%s", text_string(&known));
+        return 0;
+    }
+    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+        return error_set(err, -errno, "engine slurm: no random number: %s", strerror(errno));
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        snprintf(only.instance + 2 * i, 3, "%02x", bytes[i]);
+    return file_replace(path, only.instance, 2 * INSTANCE_BYTES, err);
+}
+
+/* Which jobs exist must be known before one may be submitted. */
+static int look_first(const struct engine_options *options, struct error *err)
+{
+    int64_t since = 0;
+    struct slurm_nodes nodes;
+
+    int code = slurm_api_jobs(&since, &only.first, err);
+    if (code >= 0)
+        code = slurm_api_nodes(options->rules->slurm_partition, &nodes, err);
+    if (code == 0)
+        slurm_nodes_release(&nodes);
+    /* a wrong partition must be curable through the daemon */
+    return code == -ENOENT ? 0 : code;
+}
+
+static int create(const struct engine_options *options, struct engine **ret, struct error *err)
+{
+    static const struct engine_ops ops = { .name = "slurm",
+                                           .start = start,
+                                           .stop = stop,
+                                           .signal = send_signal,
+                                           .recover = recover,
+                                           .forget = forget,
+                                           .destroy = destroy };
+
+    only.engine =
+        (struct engine){ &ops,
+                         { .starts_whole = true, .has_own_nodes = true, .has_output = true } };
+    only.options = *options;
+    int code = open_instance(options->state_dir, err);
+    if (code == 0)
+        code = slurm_api_open(err);
+    if (code == 0)
+        code = look_first(options, err);
+    if (code == 0)
+        code = slurm_worker_create(options->loop, options->rules->slurm_partition, on_news, NULL,
+                                   &only.worker, err);
+    if (code < 0)
+        return code;
+    uv_timer_init(options->loop, &only.timer);
+    uv_timer_start(&only.timer, on_tick, TICK_MS, TICK_MS);
+    *ret = &only.engine;
+    return 0;
+}
+
+extern const struct engine_module tarn_engine_module;
+const struct engine_module tarn_engine_module = { ENGINE_MODULE_VERSION, create };

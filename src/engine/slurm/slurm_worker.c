@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/slurm/slurm_worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/slurm/slurm_order.h"
+
+enum { JOBS_EVERY_S = 1, NODES_EVERY = 5 /* looks at the jobs */ };
+
+struct request {
+    uint64_t job;
+    uint32_t attempt, id;
+    struct slurm_order *order; /* NULL: a signal */
+    int signal;
+    bool has_steps;
+    bool is_unsure; /* it may have been submitted */
+};
+
+struct slurm_worker {
+    uv_thread_t thread;
+    uv_mutex_t mutex;
+    uv_cond_t cond;
+    uv_async_t async;
+    void (*on_news)(void *user, struct slurm_news *news);
+    void *user;
+    /* with the mutex */
+    LIST(struct request) requests;
+    LIST(struct slurm_news) news;
+    char *partition;
+    bool is_ending;
+    /* of the thread */
+    LIST(struct request) unanswered;
+    int64_t since;
+    char problem[ERROR_TEXT_SIZE], nodes_problem[ERROR_TEXT_SIZE];
+};
+
+static void tell(struct slurm_worker *worker, const struct slurm_news *news)
+{
+    uv_mutex_lock(&worker->mutex);
+    list_add(&worker->news, *news);
+    uv_mutex_unlock(&worker->mutex);
+    uv_async_send(&worker->async);
+}
+
+static void tell_change(struct slurm_worker *worker, char known[ERROR_TEXT_SIZE], const char *words)
+{
+    struct slurm_news news = { .kind = SLURM_NEWS_PROBLEM };
+
+    if (strcmp(known, words) == 0)
+        return;
+    snprintf(known, ERROR_TEXT_SIZE, "%s", words);
+    snprintf(news.words, sizeof(news.words), "%s", words);
+    tell(worker, &news);
+}
+
+static void tell_problem(struct slurm_worker *worker, const char *words)
+{
+    tell_change(worker, worker->problem, words);
+}
+
+/* ---- in the thread ---- */
+
+static void tell_submitted(struct slurm_worker *worker, const struct request *request, uint32_t id)
+{
+    struct slurm_news news = {
+        .kind = SLURM_NEWS_SUBMITTED, .job = request->job, .attempt = request->attempt, .id = id
+    };
+
+    tell(worker, &news);
+}
+
+static void submit(struct slurm_worker *worker, struct request *request)
+{
+    struct slurm_news news = { .kind = SLURM_NEWS_REFUSED,
+                               .job = request->job,
+                               .attempt = request->attempt };
+    struct error err;
+    uint32_t id;
+
+    int code = slurm_api_submit(request->order, &id, &err);
+    if (code == -EAGAIN) {
+        tell_problem(worker, err.text);
+        request->is_unsure = true;
+        list_add(&worker->unanswered, *request);
+        return;
+    }
+    if (code == 0) {
+        tell_submitted(worker, request, id);
+    } else {
+        snprintf(news.words, sizeof(news.words), "%s", err.text);
+        tell(worker, &news);
+    }
+    slurm_order_destroy(request->order);
+}
+
+/* A signal without an answer is repeated. */
+static void send_signal(struct slurm_worker *worker, struct request *request)
+{
+    struct error err;
+
+    int code = slurm_api_signal(request->id, request->signal, request->has_steps, &err);
+    if (code == -EAGAIN) {
+        tell_problem(worker, err.text);
+        list_add(&worker->unanswered, *request);
+    }
+}
+
+static uint32_t find_order(const struct slurm_jobs *jobs, const struct slurm_order *order)
+{
+    for (size_t i = 0; i < jobs->all.count; i++) {
+        const char *comment = jobs->all.items[i].comment;
+        if (comment && strcmp(comment, order->comment) == 0)
+            return jobs->all.items[i].id;
+    }
+    return 0;
+}
+
+/* After a full listing. */
+static void repeat_unanswered(struct slurm_worker *worker, const struct slurm_jobs *jobs)
+{
+    LIST(struct request)
+    again = { worker->unanswered.items, worker->unanswered.count, worker->unanswered.capacity };
+
+    memset(&worker->unanswered, 0, sizeof(worker->unanswered));
+    for (size_t i = 0; i < again.count; i++) {
+        struct request *request = &again.items[i];
+        uint32_t id = request->order ? find_order(jobs, request->order) : 0;
+        if (!request->order) {
+            send_signal(worker, request);
+        } else if (id > 0) {
+            tell_submitted(worker, request, id);
+            slurm_order_destroy(request->order);
+        } else {
+            submit(worker, request);
+        }
+    }
+    list_release(&again);
+}
+
+static void look_at_nodes(struct slurm_worker *worker)
+{
+    struct slurm_news news = { .kind = SLURM_NEWS_NODES };
+    struct error err;
+
+    uv_mutex_lock(&worker->mutex);
+    AUTO_FREE char *partition = mem_string(worker->partition);
+    uv_mutex_unlock(&worker->mutex);
+    if (slurm_api_nodes(partition, &news.nodes, &err) < 0) {
+        tell_change(worker, worker->nodes_problem, err.text);
+        return;
+    }
+    tell_change(worker, worker->nodes_problem, "");
+    tell(worker, &news);
+}
+
+static bool has_taken_away(const struct slurm_jobs *jobs)
+{
+    for (size_t i = 0; i < jobs->all.count; i++) {
+        const struct slurm_job *job = &jobs->all.items[i];
+        if (job->phase == SLURM_IS_OVER && job->end == SLURM_TAKEN_AWAY)
+            return true;
+    }
+    return false;
+}
+
+static void look_at_jobs(struct slurm_worker *worker)
+{
+    struct slurm_news news = { .kind = SLURM_NEWS_JOBS };
+    struct error err;
+
+    if (worker->unanswered.count > 0)
+        worker->since = 0;
+    int code = slurm_api_jobs(&worker->since, &news.jobs, &err);
+    if (code < 0) {
+        tell_problem(worker, err.text);
+        return;
+    }
+    tell_problem(worker, "");
+    if (code == 0)
+        return;
+    if (worker->unanswered.count > 0) { /* the listing precedes what is submitted now */
+        repeat_unanswered(worker, &news.jobs);
+        slurm_jobs_release(&news.jobs);
+        worker->since = 0;
+        return;
+    }
+    if (has_taken_away(&news.jobs)) /* tarn must not start it again on the node that failed */
+        look_at_nodes(worker);
+    tell(worker, &news);
+}
+
+static void run(void *arg)
+{
+    struct slurm_worker *worker = arg;
+    uint64_t due = 0;
+    unsigned looks = 0;
+
+    uv_mutex_lock(&worker->mutex);
+    while (!worker->is_ending) {
+        uint64_t now = uv_hrtime();
+        if (worker->requests.count > 0) {
+            struct request request = worker->requests.items[0];
+            list_remove_first(&worker->requests, 1);
+            uv_mutex_unlock(&worker->mutex);
+            if (request.order)
+                submit(worker, &request);
+            else
+                send_signal(worker, &request);
+            uv_mutex_lock(&worker->mutex);
+        }
+        if (now >= due) {
+            uv_mutex_unlock(&worker->mutex);
+            look_at_jobs(worker);
+            if (looks++ % NODES_EVERY == 0)
+                look_at_nodes(worker);
+            due = uv_hrtime() + JOBS_EVERY_S * UINT64_C(1000000000);
+            uv_mutex_lock(&worker->mutex);
+        } else if (worker->requests.count == 0 && !worker->is_ending) {
+            uv_cond_timedwait(&worker->cond, &worker->mutex, due - now);
+        }
+    }
+    uv_mutex_unlock(&worker->mutex);
+}
+
+/* ---- in the thread of the loop ---- */
+
+static void on_async(uv_async_t *async)
+{
+    struct slurm_worker *worker = async->data;
+
+    uv_mutex_lock(&worker->mutex);
+    LIST(struct slurm_news)
+    news = { worker->news.items, worker->news.count, worker->news.capacity };
+    memset(&worker->news, 0, sizeof(worker->news));
+    uv_mutex_unlock(&worker->mutex);
+    for (size_t i = 0; i < news.count; i++) {
+        worker->on_news(worker->user, &news.items[i]);
+        slurm_jobs_release(&news.items[i].jobs);
+        slurm_nodes_release(&news.items[i].nodes);
+    }
+    list_release(&news);
+}
+
+static void add_request(struct slurm_worker *worker, struct request request)
+{
+    uv_mutex_lock(&worker->mutex);
+    list_add(&worker->requests, request);
+    uv_cond_signal(&worker->cond);
+    uv_mutex_unlock(&worker->mutex);
+}
+
+void slurm_worker_submit(struct slurm_worker *worker, uint64_t job, uint32_t attempt,
+                         struct slurm_order *order)
+{
+    add_request(worker, (struct request){ .job = job, .attempt = attempt, .order = order });
+}
+
+void slurm_worker_signal(struct slurm_worker *worker, uint32_t id, int signal, bool has_steps)
+{
+    add_request(worker, (struct request){ .id = id, .signal = signal, .has_steps = has_steps });
+}
+
+void slurm_worker_partition(struct slurm_worker *worker, const char *partition)
+{
+    uv_mutex_lock(&worker->mutex);
+    if (strcmp(worker->partition, partition) != 0) {
+        free(worker->partition);
+        worker->partition = mem_string(partition);
+    }
+    uv_mutex_unlock(&worker->mutex);
+}
+
+int slurm_worker_create(uv_loop_t *loop, const char *partition,
+                        void (*on_news)(void *user, struct slurm_news *news), void *user,
+                        struct slurm_worker **ret, struct error *err)
+{
+    struct slurm_worker *worker = mem_zero(1, sizeof(*worker));
+
+    worker->on_news = on_news;
+    worker->user = user;
+    worker->partition = mem_string(partition);
+    worker->async.data = worker;
+    uv_mutex_init(&worker->mutex);
+    uv_cond_init(&worker->cond);
+    uv_async_init(loop, &worker->async, on_async);
+    int code = uv_thread_create(&worker->thread, run, worker);
+    if (code < 0)
+        return error_set(err, code, "engine slurm: no thread: %s", uv_strerror(code));
+    *ret = worker;
+    return 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void slurm_worker_destroy(struct slurm_worker *worker)
+{
+    uv_mutex_lock(&worker->mutex);
+    worker->is_ending = true;
+    uv_cond_signal(&worker->cond);
+    uv_mutex_unlock(&worker->mutex);
+    uv_thread_join(&worker->thread);
+    for (size_t i = 0; i < worker->requests.count; i++)
+        slurm_order_destroy(worker->requests.items[i].order);
+    for (size_t i = 0; i < worker->unanswered.count; i++)
+        slurm_order_destroy(worker->unanswered.items[i].order);
+    for (size_t i = 0; i < worker->news.count; i++) {
+        slurm_jobs_release(&worker->news.items[i].jobs);
+        slurm_nodes_release(&worker->news.items[i].nodes);
+    }
+    list_release(&worker->requests);
+    list_release(&worker->unanswered);
+    list_release(&worker->news);
+    free(worker->partition);
+    uv_mutex_destroy(&worker->mutex);
+    uv_cond_destroy(&worker->cond);
+    uv_close((uv_handle_t *)&worker->async, on_closed);
+}

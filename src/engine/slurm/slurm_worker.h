@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ENGINE_SLURM_SLURM_WORKER_H
+#define ENGINE_SLURM_SLURM_WORKER_H
+
+/* slurm_worker - the thread that talks to slurmctld
+ *
+ * Calls of libslurm block, so they all happen here, one after the other: requests in their order,
+ * and between them the jobs once a second and the nodes every few seconds. The news come in the
+ * order in which they happened: a listing that follows the answer to a submission has that job.
+ *
+ * A submission without an answer may have arrived. It is repeated only after a listing of all jobs
+ * that does not have it.
+ */
+
+#include <uv.h>
+
+#include "engine/slurm/slurm_api.h"
+
+enum slurm_news_kind {
+    SLURM_NEWS_SUBMITTED, /* id */
+    SLURM_NEWS_REFUSED,   /* words */
+    SLURM_NEWS_JOBS,
+    SLURM_NEWS_NODES,
+    SLURM_NEWS_PROBLEM, /* words; "": it is over */
+};
+
+struct slurm_news {
+    enum slurm_news_kind kind;
+    uint64_t job; /* with SUBMITTED and REFUSED */
+    uint32_t attempt, id;
+    char words[ERROR_TEXT_SIZE];
+    struct slurm_jobs jobs;
+    struct slurm_nodes nodes;
+};
+
+struct slurm_worker;
+
+/* on_news is called in the thread of the loop. */
+int slurm_worker_create(uv_loop_t *loop, const char *partition,
+                        void (*on_news)(void *user, struct slurm_news *news), void *user,
+                        struct slurm_worker **ret, struct error *err);
+/* Waits for the call in progress. Orders that were not submitted are dropped. */
+void slurm_worker_destroy(struct slurm_worker *worker);
+
+void slurm_worker_submit(struct slurm_worker *worker, uint64_t job, uint32_t attempt,
+                         struct slurm_order *order); /* which it owns from now on */
+void slurm_worker_signal(struct slurm_worker *worker, uint32_t id, int signal, bool has_steps);
+/* Another partition from now on. */
+void slurm_worker_partition(struct slurm_worker *worker, const char *partition);
+
+#endif

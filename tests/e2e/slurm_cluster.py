@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real Slurm on this machine: munged, slurmctld and a slurmd a node, in a folder of its own, on free ports.
+
+Its nodes n1, n2, ... have four GPUs each, which are device files without a driver. All processes are children,
+and are gone after stop(). Needs root."""
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+
+from tarn_test import IS_ROOT, PATIENCE_S, wait_until
+
+GPUS = 4
+CPUS = 16
+MEMORY_MIB = 4096
+PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "scontrol", "squeue", "sbatch", "scancel")
+
+
+def missing():
+    """Why there can be no cluster here, or None."""
+    path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    for program in PROGRAMS:
+        if not shutil.which(program, path=path):
+            return f"{program} is not installed"
+    return None if IS_ROOT else "a cluster on one machine needs root"
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+class Cluster:
+    def __init__(self, nodes=3, lines=""):
+        self.root = tempfile.mkdtemp(prefix="sl", dir="/tmp")
+        os.chmod(self.root, 0o755)
+        self.nodes = [f"n{i + 1}" for i in range(nodes)]
+        self.processes = {}
+        self.conf = os.path.join(self.root, "slurm.conf")
+        for name in ("state", "spool", "log", "dev"):
+            os.mkdir(os.path.join(self.root, name))
+        for i in range(GPUS):
+            os.mknod(os.path.join(self.root, "dev", f"gpu{i}"), 0o20666, os.makedev(240, i))
+        self.write_files(lines)
+
+    def write_files(self, lines):
+        controller, *ports = free_ports(len(self.nodes) + 1)
+        host = socket.gethostname().split(".")[0]
+        key = os.path.join(self.root, "key")
+        with open(os.open(key, os.O_WRONLY | os.O_CREAT, 0o400), "wb") as file:
+            file.write(os.urandom(1024))
+        with open(os.path.join(self.root, "gres.conf"), "w") as file:
+            file.write(f"NodeName={','.join(self.nodes)} Name=gpu Type=h100 File={self.root}/dev/gpu[0-{GPUS - 1}]\n")
+        described = "\n".join(
+            f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={CPUS} RealMemory={MEMORY_MIB} "
+            f"Gres=gpu:h100:{GPUS} Feature=zone_{'ab'[i % 2]}" for i, (name, port) in enumerate(zip(self.nodes, ports)))
+        with open(self.conf, "w") as file:
+            file.write(f"""ClusterName=tarn
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={controller}
+AuthType=auth/munge
+AuthInfo=socket={self.root}/munge.sock
+SlurmUser=root
+SlurmdUser=root
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SlurmdParameters=config_overrides
+SchedulerParameters=batch_sched_delay=0
+GresTypes=gpu
+ReturnToService=1
+MpiDefault=none
+JobAcctGatherType=jobacct_gather/none
+KillWait=5
+StateSaveLocation={self.root}/state
+SlurmdSpoolDir={self.root}/spool/%n
+SlurmctldPidFile={self.root}/ctld.pid
+SlurmdPidFile={self.root}/%n.pid
+SlurmctldLogFile={self.root}/log/ctld.log
+SlurmdLogFile={self.root}/log/%n.log
+{lines}
+{described}
+PartitionName=gpu Nodes=ALL Default=YES State=UP
+PartitionName=short Nodes=n1 MaxTime=10 State=UP
+""")
+
+    def environment(self):
+        return dict(os.environ, SLURM_CONF=self.conf, PATH=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+
+    def launch(self, name, *words):
+        with open(os.path.join(self.root, "log", name + ".out"), "ab") as log:
+            self.processes[name] = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                                    env=self.environment(), start_new_session=True)
+
+    def start(self):
+        self.launch("munged", "munged", "--foreground", "--force", f"--key-file={self.root}/key",
+                    f"--socket={self.root}/munge.sock", f"--pid-file={self.root}/munge.pid",
+                    f"--log-file={self.root}/munge.log", f"--seed-file={self.root}/munge.seed")
+        wait_until("munged listens", lambda: os.path.exists(os.path.join(self.root, "munge.sock")))
+        self.start_controller()
+        for name in self.nodes:
+            self.launch(name, "slurmd", "-D", "-f", self.conf, "-N", name)
+        wait_until("all nodes are idle", lambda: self.run("sinfo", "-h", "-N", "-p", "gpu", "-o", "%T").split() ==
+                   ["idle"] * len(self.nodes))
+
+    def start_controller(self):
+        self.launch("slurmctld", "slurmctld", "-D", "-f", self.conf)
+        wait_until("slurmctld answers", lambda: "UP" in self.run("scontrol", "ping"))
+
+    def stop_controller(self):
+        self.end("slurmctld")
+
+    def run(self, *words):
+        done = subprocess.run(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.environment(),
+                              stdin=subprocess.DEVNULL, timeout=PATIENCE_S)
+        return done.stdout
+
+    def jobs(self):
+        """Comment of each Slurm job that is known."""
+        listed = self.run("squeue", "-h", "-t", "all", "-o", "%i|%k")
+        return dict(line.split("|", 1) for line in listed.splitlines() if "|" in line)
+
+    def end(self, name):
+        process = self.processes.pop(name, None)
+        if not process:
+            return
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(PATIENCE_S)
+
+    def stop(self):
+        if "slurmctld" in self.processes:
+            self.run("scancel", "--signal=KILL", "--full", "-u", "root")
+            self.run("scancel", "-u", "root")
+        for name in [*self.nodes, "slurmctld", "munged"]:
+            self.end(name)
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def words(self):
+        """The ends of all logs, for who reads a failure."""
+        told = []
+        for name in sorted(os.listdir(os.path.join(self.root, "log"))):
+            with open(os.path.join(self.root, "log", name), errors="replace") as file:
+                told.append(f"--- {name}\n{file.read()[-1500:]}")
+        return "\n".join(told)

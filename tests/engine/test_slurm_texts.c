@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The texts of the engine slurm: Slurm's resources, the mark of a job, the batch script. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "engine/slurm/gres.h"
+#include "engine/slurm/slurm_order.h"
+
+static const char *const env_a[] = { "PATH=/bin", "RANK=0", "SLURM_JOB_ID=3", NULL };
+static const char *const env_b[] = { "PATH=/bin", "RANK=it's 1", NULL };
+static const char *const argv_a[] = { "sh", "-c", "echo 'x'", NULL };
+static const struct engine_slice slices[] = {
+    { .model = "h100", .milli = 1000 },
+    { .model = "h100", .milli = 1000 },
+    { .model = "a100", .milli = 1000 },
+    { .model = "h100", .milli = 500 },
+};
+
+static struct engine_launch launch_of(uint32_t rank, const char *node, uint32_t gpus)
+{
+    return (struct engine_launch){ .id = { 12, 2, rank },
+                                   .node = node,
+                                   .queue = "prod",
+                                   .title = "train",
+                                   .slices = slices,
+                                   .slices_count = gpus,
+                                   .argv = argv_a,
+                                   .envp = rank == 0 ? env_a : env_b,
+                                   .cwd = "/w",
+                                   .output = "/o 100%",
+                                   .duration_max = USEC_NEVER };
+}
+
+static struct slurm_order *order_of(const struct engine_launch *launches, uint32_t count)
+{
+    static struct watch_rules rules = { .slurm_account = "lab" };
+    struct slurm_order *order;
+    struct error err;
+
+    assert_int_equal(slurm_order_make("ab", &rules, launches, count, &order, &err), 0);
+    return order;
+}
+
+static void test_models(void **state)
+{
+    char(*models)[GRES_MODEL_SIZE];
+
+    (void)state;
+    assert_int_equal(gres_models("mps:400,gpu:H100:2(S:0,1),gpu:a100:1,shard:8", &models), 3);
+    assert_string_equal(models[1], "h100");
+    assert_string_equal(models[2], "a100");
+    free(models);
+    assert_int_equal(gres_models("gpu:2", &models), 2);
+    assert_string_equal(models[0], "gpu");
+    free(models);
+    assert_int_equal(gres_models("gpu:l40s", &models), 1);
+    assert_string_equal(models[0], "l40s");
+    free(models);
+    assert_int_equal(gres_models(NULL, &models), 0);
+    free(models);
+}
+
+static void test_indices(void **state)
+{
+    uint32_t *indices;
+
+    (void)state;
+    assert_int_equal(gres_indices("gpu:h100:3(IDX:0,2-3),mps:10(IDX:1)", &indices), 3);
+    assert_int_equal(indices[1], 2);
+    assert_int_equal(indices[2], 3);
+    free(indices);
+    assert_int_equal(gres_indices("gpu:h100:1,gpu:a100:1(IDX:5)", &indices), 1);
+    assert_int_equal(indices[0], 5);
+    free(indices);
+    assert_int_equal(gres_indices("gpu:h100:2(CNT:2)", &indices), 0);
+    free(indices);
+}
+
+static void test_mark(void **state)
+{
+    struct engine_launch launches[] = { launch_of(0, "n1", 2), launch_of(1, "n2", 2) };
+    struct slurm_order *order = order_of(launches, 2);
+    struct slurm_mark mark;
+
+    (void)state;
+    assert_string_equal(order->comment, "tarn=ab/12.2 queue=prod ranks=0@n1:2,1@n2:2");
+    assert_true(slurm_mark_read("ab", order->comment, &mark));
+    assert_int_equal(mark.job, 12);
+    assert_int_equal(mark.attempt, 2);
+    assert_int_equal(mark.ranks.count, 2);
+    assert_string_equal(mark.ranks.items[1].node, "n2");
+    slurm_mark_release(&mark);
+    assert_false(slurm_mark_read("a", order->comment, &mark));
+    assert_false(slurm_mark_read("ab", "tarn=ab/12.2 queue=prod ranks=", &mark));
+    assert_false(slurm_mark_read("ab", NULL, &mark));
+    slurm_order_destroy(order);
+}
+
+static void test_one_member_is_the_batch_script(void **state)
+{
+    struct engine_launch launch = launch_of(0, "n1", 2);
+    launch.duration_max = 90 * USEC_PER_SEC;
+    struct slurm_order *order = order_of(&launch, 1);
+
+    (void)state;
+    assert_non_null(strstr(order->script, "\nexec 'sh' '-c' 'echo '\\''x'\\'''\n"));
+    assert_string_equal(order->gres, "gpu:h100:2");
+    assert_string_equal(order->output, "/o 100%%");
+    assert_string_equal(order->account, "lab");
+    assert_null(order->partition);
+    assert_int_equal(order->env_count, 2);
+    assert_int_equal(order->limit_min, 3);
+    slurm_order_destroy(order);
+}
+
+static void test_each_rank_of_a_gang_is_a_step(void **state)
+{
+    struct engine_launch launches[] = { launch_of(0, "n1", 1), launch_of(1, "n1", 1),
+                                        launch_of(2, "n2", 2) };
+    struct slurm_order *order = order_of(launches, 3);
+
+    (void)state;
+    assert_string_equal(order->nodes, "n1,n2");
+    assert_int_equal(order->node_count, 2);
+    assert_int_equal(order->task_count, 3);
+    assert_string_equal(order->gres, "gpu:h100:2");
+    assert_non_null(strstr(order->script, "export RANK='it'\\''s 1'\n"));
+    assert_null(strstr(order->script, "export PATH"));
+    assert_null(strstr(order->script, "SLURM_JOB_ID"));
+    assert_non_null(strstr(order->script, "--nodelist=n2 --gres=gpu:h100:2"));
+    slurm_order_destroy(order);
+}
+
+static void expect_refused(const struct engine_launch *launches, uint32_t count, const char *words)
+{
+    static struct watch_rules rules;
+    struct slurm_order *order;
+    struct error err;
+
+    assert_int_equal(slurm_order_make("ab", &rules, launches, count, &order, &err), -ENOTSUP);
+    assert_non_null(strstr(err.text, words));
+}
+
+static void test_what_slurm_cannot_allocate_is_refused(void **state)
+{
+    struct engine_launch uneven[] = { launch_of(0, "n1", 1), launch_of(1, "n2", 2) };
+    struct engine_launch mixed = launch_of(0, "n1", 3), part = launch_of(0, "n1", 1);
+
+    (void)state;
+    part.slices = &slices[3];
+    expect_refused(uneven, 2, "the same number of GPUs on each node");
+    expect_refused(&mixed, 1, "GPUs of one model");
+    expect_refused(&part, 1, "whole GPUs only");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_models),
+        cmocka_unit_test(test_indices),
+        cmocka_unit_test(test_mark),
+        cmocka_unit_test(test_one_member_is_the_batch_script),
+        cmocka_unit_test(test_each_rank_of_a_gang_is_a_step),
+        cmocka_unit_test(test_what_slurm_cannot_allocate_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
