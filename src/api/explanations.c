@@ -301,7 +301,7 @@ static json_t *add_expected(const struct api *api, const struct job *job, const 
     AUTO_RELEASE(text) struct text text = { 0 };
     struct start_estimate start;
 
-    if (!api_start(api, job, &start))
+    if (!api_start_beside(api, job, why, &start))
         return NULL;
     say_start(api, &start, &text);
     add_line(lines, "starts", text.bytes);
@@ -460,11 +460,11 @@ json_t *handle_why(struct call *call)
             if (why_lacks_room(why.kind) || why.kind == WHY_RESERVED)
                 add_protected(api, job, lines);
             start = add_expected(api, job, &why, lines);
-            sooner = add_sooner(api, job, lines);
+            sooner = why_is_beyond_budget(&why) ? NULL : add_sooner(api, job, lines);
         }
     } else if (why.kind == WHY_BEGIN) {
         add_line(lines, "because", text_string(&text));
-        start = add_expected(api, job, &why, lines); /* others may run then */
+        start = add_expected(api, job, &why, lines);
     }
     bool has_most = why_is_of_quota(why.kind) || why_is_of_time(why.kind) ||
                     why.kind == WHY_ARRAY || why.kind == WHY_POOL_MAX || why_is_never(why.kind);
@@ -482,7 +482,7 @@ json_t *handle_why(struct call *call)
         "on", number_or_null((int64_t)why.job), "ahead", (int)ahead, "promised", is_promised,
         "expected_start",
         json_is_object(start) ? json_incref(json_object_get(start, "expected"))
-                              : view_time(api, why.at),
+                              : view_time(api, why_start_at(&why)),
         "start", start, "sooner", sooner ? sooner : json_array(), "free_devices", free_devices,
         "held_by", held_by, "owed", owed, "lines", lines, "moves", moves, "foreign",
         foreign ? foreign : json_array(), "rescued", rescued);

@@ -72,26 +72,27 @@ json_t *handle_when(struct call *call)
     bool waits = api_start(api, job, &start);
     struct why why;
     sched_why(api_brain(api), api->inquiry, job, &why, NULL);
+    bool is_beyond = waits && why_is_beyond_budget(&why);
     text_printf(&text, "job %s ", label.bytes);
     if (!waits)
         say_state(job, &text);
-    else if (why_is_beyond_budget(&why)) {
+    else if (is_beyond) {
         text_add(&text, "waits: ");
         why_say(api, job, &why, 0, &text);
     } else {
         text_add(&text, start.median == USEC_NEVER ? "starts at an unknown time; " : "starts ");
         say_start(api, &start, &text);
     }
-    bool has_end = (waits || job_is_active(job)) && api_end(api, job->id, &end);
+    bool has_end = !is_beyond && (waits || job_is_active(job)) && api_end(api, job->id, &end);
     if (has_end && end.median != USEC_NEVER) {
         text_add(&text, waits ? "; it ends " : " and ends ");
         say_end(api, &end, &text);
     }
     return json_pack("{s:I, s:s, s:s, s:b, s:o, s:o, s:s, s:o, s:o}", "id", (json_int_t)job->id,
                      "label", label.bytes, "state", job_state_name(job->state), "waits", waits,
-                     "start", waits ? view_start(api, &start) : json_null(), "end",
+                     "start", waits && !is_beyond ? view_start(api, &start) : json_null(), "end",
                      has_end ? view_end(api, &end) : json_null(), "text", text.bytes, "sooner",
-                     view_sooner(api, job), "why",
+                     is_beyond ? json_array() : view_sooner(api, job), "why",
                      why.kind == WHY_NONE ? json_null() : view_why(api, job, &why, 0));
 }
 

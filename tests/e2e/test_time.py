@@ -175,8 +175,11 @@ def test_a_budget_refuses_until_what_runs_has_cost_less(daemon):
     assert api.wait_end(second)["result"] == "ok"
     why = api.why(dear)
     assert why["kind"] == "budget" and "more than the whole budget: it can never run within it" in why["text"]
-    when = api.get("/v1/jobs/%d/when" % dear)["text"]
-    assert "can never run within it" in when and "open-ended" not in when
+    assert why["start"] is None and why["expected_start"] is None and why["sooner"] == [] and "starts " not in str(why["lines"]), why
+    assert api.job(dear)["why"]["expected_start"] is None and api.jobs()[-1]["why"]["expected_start"] is None
+    when = api.get("/v1/jobs/%d/when" % dear)
+    assert "can never run within it" in when["text"] and "open-ended" not in when["text"]
+    assert when["start"] is None and when["end"] is None and when["sooner"] == [], when
     spent = queue(api, "research")["budget"]
     assert 0.02 <= spent["spent"] < 0.3 and spent["amount"] == 0.5 and spent["until"] > spent["since"]
     daemon.kill()

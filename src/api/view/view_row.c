@@ -177,13 +177,12 @@ static void add_why(struct row *row, const struct api *api, const struct job *jo
     sched_why(api_brain(api), api->inquiry, job, &why, NULL);
     if (why.kind == WHY_NONE)
         return;
-    bool is_asked = job->state == JOB_QUEUED || why.kind == WHY_BEGIN; /* may wait longer than so */
-    bool is_known = is_asked && api_start(api, job, &start);
+    bool is_known = api_start_beside(api, job, &why, &start);
     why_say(api, job, &why, 0, &text);
     add_key(row, "why");
     add_text(&inner, "kind", why_name(why.kind));
     add_text(&inner, "text", text_string(&text));
-    add_time(&inner, "expected_start", api, is_known ? start.median : why.at);
+    add_time(&inner, "expected_start", api, is_known ? start.median : why_start_at(&why));
     add_time(&inner, "low", api, is_known ? start.low : 0);
     add_time(&inner, "high", api, is_known ? start.high : 0);
     text_add_char(row->out, '}');

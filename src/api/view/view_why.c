@@ -272,9 +272,8 @@ json_t *view_why(const struct api *api, const struct job *job, const struct why 
 
     why_say(api, job, why, ahead, &text);
     struct start_estimate start;
-    usec_t at = why->kind == WHY_BEGIN ? why->at : ahead == 0 ? why->at : 0;
-    bool is_asked = job->state == JOB_QUEUED || why->kind == WHY_BEGIN; /* may wait longer than so */
-    bool is_known = is_asked && api_start(api, job, &start);
+    usec_t at = why->kind == WHY_BEGIN || ahead == 0 ? why_start_at(why) : 0;
+    bool is_known = api_start_beside(api, job, why, &start);
     return json_pack("{s:s, s:s, s:o, s:o, s:o}", "kind", why_name(why->kind), "text",
                      text_string(&text), "expected_start",
                      view_time(api, is_known ? start.median : at), "low",

@@ -211,9 +211,9 @@ enum { BAD_TOLD = 5 };
 static int tell_bad(const struct each *each)
 {
     AUTO_RELEASE(text) struct text text = { 0 };
-    AUTO_FREE char *path = mem_printf(
-        "/v1/jobs?all=1&group=%s&state=failed,timeout,out_of_memory,lost&limit=%d", each->id,
-        BAD_TOLD);
+    AUTO_FREE char *path =
+        mem_printf("/v1/jobs?all=1&group=%s&state=failed,timeout,out_of_memory,lost&limit=%d",
+                   each->id, BAD_TOLD);
     AUTO(json) json_t *page = NULL;
     const json_t *job;
     struct error err;

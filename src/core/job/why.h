@@ -69,6 +69,11 @@ static inline bool why_is_beyond_budget(const struct why *why)
 {
     return why->kind == WHY_BUDGET && why->wanted > why->most;
 }
+/* When it may start by the reason alone; 0: not known. */
+static inline usec_t why_start_at(const struct why *why)
+{
+    return why_is_beyond_budget(why) ? 0 : why->at;
+}
 static inline bool why_is_never(enum why_kind kind)
 {
     return kind >= WHY_NEVER_GPUS;
