@@ -349,6 +349,17 @@ def test_up_and_down(shell):
     assert shell.api.job(number)["state"] == "ended"
 
 
+def test_down_that_kills_keeps_the_jobs_that_wait(shell):
+    shell.out("up")
+    running = shell.out("submit", "-q", "--gpus", 4, "-c", 0.1, "--", "sleep", 600).strip()
+    waiting = shell.out("submit", "-q", "--gpus", 4, "-c", 0.1, "--", "true").strip()
+    shell.api.wait_state(running, "running")
+    assert shell.run("down", "--kill").stderr == "tarn: stopped, with its running jobs; waiting jobs start after tarn up\n"
+    shell.out("up")
+    assert shell.api.wait_end(waiting)["result"] == "ok"
+    assert shell.api.job(running)["state"] == "ended"
+
+
 def test_down_does_not_wait_for_a_daemon_that_died(shell):
     """One that answers, and is killed before it has removed its socket."""
     os.mkdir(shell.state, 0o700)

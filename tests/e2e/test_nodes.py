@@ -183,7 +183,7 @@ def test_a_slow_end_after_the_jobs_were_killed_is_a_clean_one(daemon):
     daemon.api.wait_state(number, "running")
     ask(daemon, "slow")
     ended = tarn(daemon, "down", "--kill")
-    assert (ended.returncode, ended.stderr) == (0, "tarn: stopped, with all its jobs\n")
+    assert (ended.returncode, ended.stderr) == (0, "tarn: stopped, with its running jobs; waiting jobs start after tarn up\n")
     assert daemon.process.wait(PATIENCE_S) == 0
     assert not os.path.exists(daemon.socket)
 

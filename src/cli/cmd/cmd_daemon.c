@@ -86,7 +86,7 @@ int run_down(const struct options *options)
         code = wait_until_gone(&session, &err);
     if (code < 0)
         return complain(&err);
-    say(kills ? "stopped, with all its jobs"
+    say(kills ? "stopped, with its running jobs; waiting jobs start after tarn up"
               : "stopped; running jobs continue; tarn up finds them again");
     return 0;
 }
