@@ -56,12 +56,20 @@ void choice_print(const json_t *reply)
         { "MEMORY", TABLE_LEFT, 0 }, { "EVIDENCE", TABLE_LEFT, 8 },
     };
     AUTO(table) struct table *table = table_create(columns, COUNT_OF(columns));
+    bool has_wait = false;
     const json_t *offer;
     size_t i;
 
-    json_array_foreach(json_object_get(reply, "models"), i, offer) add_row(table, offer);
+    json_array_foreach(json_object_get(reply, "models"), i, offer)
+    {
+        add_row(table, offer);
+        has_wait |= field_real(offer, "wait_seconds") > 0;
+    }
     screen_table(table);
     AUTO_RELEASE(text) struct text line = { 0 };
     text_printf(&line, "%s\n", field_text(reply, "text"));
+    if (has_wait)
+        text_add(&line, "WAIT goes by run times of similar jobs, else by time limits; tarn when "
+                        "forecasts the start\n");
     screen_prose(stdout, text_string(&line));
 }

@@ -252,6 +252,13 @@ def test_when_would_a_job_start_that_nobody_submitted(api, daemon):
     tarn(daemon, "when", "--gpus", "1", "extra", status=2)
 
 
+def test_choose_says_where_its_wait_comes_from(api, daemon):
+    assert "tarn when" not in tarn(daemon, "choose", "--gpus", "1")
+    api.wait_state(submit(api, 600, 4, max_duration="1h"), "running")
+    said = tarn(daemon, "choose", "--gpus", "1")
+    assert "tarn when forecasts the start" in said, said
+
+
 def test_many_may_ask_when_at_once(api, daemon):
     submit(api, 60, 4, max_duration="5m")
     asking = [subprocess.Popen([TARN, "when", "--gpus", "1", "--json"], env=dict(daemon.environment(), TARN_SOCKET=daemon.socket),
@@ -431,7 +438,7 @@ def test_estimates_that_were_shown_are_reported_with_what_came_of_them(api, daem
     again = daemon.api.get("/v1/estimates?last=1h")
     assert again["total"] == total and again["queues"][0]["name"] == "default"
     shown = tarn(daemon, "report", "--estimates")
-    assert "WITHIN" in shown and "queue default" in shown
+    assert "WITHIN" in shown and "queue default" in shown and "RIGHT: the share" in shown and "BROKEN: " in shown
     tarn(daemon, "report", "--estimates", "--by", "user", status=2)
     with pytest.raises(Refused) as caught:
         daemon.api.get("/v1/estimates?last=soon")

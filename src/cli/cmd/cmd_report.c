@@ -327,6 +327,7 @@ static void print_estimates(const json_t *report)
     list_print(columns, COUNT_OF(columns), lines);
     talk("WITHIN: starts within the 80 %% range · ERROR: median distance from the expected time · "
          "EXACT: estimates without a range");
+    talk("RIGHT: the share of EXACT that started so · BROKEN: guaranteed starts that came later");
     talk("SURE: guaranteed starts · %" PRId64 " jobs still wait, %" PRId64 " ended without a start",
          field_number(total, "open"), field_number(total, "dropped"));
 }
