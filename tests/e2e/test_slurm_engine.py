@@ -36,6 +36,7 @@ def daemon(make_daemon, cluster):
     for job in daemon.api.jobs() if daemon.is_alive() else []:
         if job["state"] != "ended":
             daemon.api.post(f"/v1/jobs/{job['id']}/cancel")
+    cluster.run("scancel", "-u", "root")
     wait_until("Slurm has no job left", lambda: not cluster.run("squeue", "-h", "-u", "root").strip())
 
 
@@ -86,15 +87,18 @@ def test_a_job_runs_as_one_pinned_slurm_job(daemon, cluster):
 
 
 def test_the_devices_are_those_that_slurm_chose(daemon, cluster):
-    """Another user's job has the first GPUs of a node, so Slurm gives ours others than tarn expects."""
-    cluster.run("sbatch", "-w", "n1", "--gres=gpu:h100:2", "-o", "/dev/null", "--wrap", "sleep 1000")
-    wait_until("it runs", lambda: "R" in cluster.run("squeue", "-h", "-o", "%t").split())
+    """Another job has the first GPUs of a node: tarn sees it, and follows Slurm's choice."""
+    cluster.run("sbatch", "-w", "n1", "--gres=gpu:h100:2", "-c", "6", "-o", "/dev/null", "--wrap", "sleep 1000")
+    wait_until("tarn sees it", lambda: [g["uuid"] for g in daemon.api.get("/v1/gpus")["gpus"] if g["sick"]] ==
+               ["n1-gpu0", "n1-gpu1"])
+    assert node(daemon, "n1")["cpus"] == slurm_cluster.CPUS - 6
     number = submit(daemon, "echo $CUDA_VISIBLE_DEVICES; sleep 1000", gpus="2", where="node=n1")
     wait_until("tarn knows them", lambda: [d["uuid"] for d in daemon.api.job(number)["devices"]] ==
                ["n1-gpu2", "n1-gpu3"])
     wait_until("it says them", lambda: daemon.api.output(number) == "2,3\n")
     cluster.run("scancel", "-u", "root")
     daemon.api.wait_end(number)
+    wait_until("they are free", lambda: not any(g["sick"] for g in daemon.api.get("/v1/gpus")["gpus"]))
 
 
 def test_run_shows_the_output_and_the_exit_code(daemon):
@@ -201,6 +205,34 @@ def test_tarn_accepts_jobs_while_slurmctld_is_down(daemon, cluster):
         cluster.start_controller()
     assert daemon.api.wait_end(number)["exit_code"] == 6
     assert len(slurm_jobs_of(daemon, number)) == 1
+
+
+def test_a_reserved_node_gets_no_job_until_the_reservation_ends(daemon, cluster):
+    cluster.run("scontrol", "create", "reservation", "reservationname=service", "starttime=now", "duration=60",
+                "nodes=n3", "users=daemon")
+    try:
+        wait_until("it is closed", lambda: node(daemon, "n3")["state"] == "drained")
+        assert node(daemon, "n3")["reason"] == "engine: Slurm: reserved"
+    finally:
+        cluster.run("scontrol", "delete", "reservationname=service")
+    wait_until("it is up", lambda: node(daemon, "n3")["state"] == "up")
+
+
+def test_the_limits_of_the_partition_are_told(daemon, cluster):
+    daemon.api.put("/v1/config", {"slurm": {"partition": "short"}})
+    wait_until("only its node is used", lambda: [n["name"] for n in daemon.api.get("/v1/nodes")["nodes"]
+                                                 if n["state"] == "up"] == ["n1"])
+    number = submit(daemon, "true", gpus="1", max_duration="1h")
+    job = daemon.api.wait_end(number)
+    assert (job["result"], job["attempt"]) == ("failed", 1)
+    assert "time limit" in job["reason"]
+    cluster.run("scontrol", "update", "partitionname=short", "state=down")
+    try:
+        wait_until("it is closed", lambda: node(daemon, "n1")["state"] == "drained")
+        assert "the partition is not up" in node(daemon, "n1")["reason"]
+    finally:
+        cluster.run("scontrol", "update", "partitionname=short", "state=up")
+    wait_until("it is open", lambda: node(daemon, "n1")["state"] == "up")
 
 
 def test_parts_of_gpus_are_refused(daemon):

@@ -92,6 +92,16 @@ static void read_end(const slurm_job_info_t *from, struct slurm_job *to)
     }
 }
 
+/* As long as nobody changes the partition. */
+static const char *read_hindrance(const slurm_job_info_t *from)
+{
+    if (from->state_reason == WAIT_PART_TIME_LIMIT)
+        return "Slurm: its time limit exceeds that of the partition";
+    if (from->state_reason == WAIT_PART_NODE_LIMIT)
+        return "Slurm: it needs more nodes than the partition allows for a job";
+    return NULL;
+}
+
 static void read_parts(const slurm_job_info_t *from, struct slurm_job *to)
 {
     hostlist_t hosts = from->nodes ? slurm_hostlist_create(from->nodes) : NULL;
@@ -103,6 +113,9 @@ static void read_parts(const slurm_job_info_t *from, struct slurm_job *to)
         struct slurm_part part = { .node = mem_string(name) };
         if (!name)
             break;
+        if (from->job_resrcs)
+            part.cpu_milli =
+                INT64_C(1000) * slurm_job_cpus_allocated_on_node(from->job_resrcs, name);
         if (i < from->gres_detail_cnt)
             part.gres = mem_string(from->gres_detail_str[i]);
         list_add(&to->parts, part);
@@ -127,6 +140,10 @@ static struct slurm_job read_job(const slurm_job_info_t *from)
     job.has_run = base != JOB_PENDING && from->start_time > 0 && from->nodes && from->nodes[0];
     if (job.phase == SLURM_IS_OVER)
         read_end(from, &job);
+    else if (job.phase == SLURM_WAITS)
+        job.reason = read_hindrance(from);
+    if (!(from->pn_min_memory & MEM_PER_CPU))
+        job.memory_mib = (int64_t)from->pn_min_memory;
     read_parts(from, &job);
     return job;
 }
@@ -182,21 +199,25 @@ static struct slurm_node read_node(const node_info_t *from)
                    (from->node_state & (NODE_STATE_POWERED_DOWN | NODE_STATE_POWERING_DOWN |
                                         NODE_STATE_POWERING_UP | NODE_STATE_INVALID_REG));
     node.is_drained = from->node_state & (NODE_STATE_DRAIN | NODE_STATE_FAIL | NODE_STATE_MAINT);
+    node.is_closed = (from->node_state & NODE_STATE_RES) != 0;
     node.is_silent = base == NODE_STATE_UNKNOWN || (from->node_state & NODE_STATE_NO_RESPOND) != 0;
     node.reason = mem_printf("Slurm: %s", from->reason && from->reason[0] ? from->reason
                                           : node.is_down                  ? "down"
                                           : node.is_drained               ? "drained"
+                                          : node.is_closed                ? "reserved"
                                                                           : "not responding");
     return node;
 }
 
 /* The nodes of the partition, or NULL. */
-static hostlist_t find_hosts(const partition_info_msg_t *partitions, const char *name)
+static hostlist_t find_hosts(const partition_info_msg_t *partitions, const char *name,
+                             bool *ret_is_up)
 {
     for (uint32_t i = 0; i < partitions->record_count; i++) {
         const partition_info_t *partition = &partitions->partition_array[i];
         bool is_it = name[0] ? strcmp(partition->name, name) == 0
                              : (partition->flags & PART_FLAG_DEFAULT) != 0;
+        *ret_is_up = partition->state_up == PARTITION_UP;
         if (is_it)
             return slurm_hostlist_create(partition->nodes ? partition->nodes : "");
     }
@@ -207,13 +228,14 @@ int slurm_api_nodes(const char *name, struct slurm_nodes *ret, struct error *err
 {
     partition_info_msg_t *partitions = NULL;
     node_info_msg_t *found = NULL;
+    bool is_up = false;
 
     *ret = (struct slurm_nodes){ 0 };
     if (slurm_load_partitions(0, &partitions, SHOW_ALL) != SLURM_SUCCESS) {
         fail("partitions", err);
         return -EAGAIN;
     }
-    hostlist_t hosts = find_hosts(partitions, name);
+    hostlist_t hosts = find_hosts(partitions, name, &is_up);
     slurm_free_partition_info_msg(partitions);
     if (!hosts && name[0])
         return error_set(err, -ENOENT, "Slurm: there is no partition '%s' (slurm: partition)",
@@ -233,6 +255,11 @@ int slurm_api_nodes(const char *name, struct slurm_nodes *ret, struct error *err
             continue;
         struct slurm_node read = read_node(node);
         read.is_outside = slurm_hostlist_find(hosts, node->name) < 0;
+        if (!is_up && !read.is_down && !read.is_drained) {
+            read.is_closed = true;
+            free(read.reason);
+            read.reason = mem_string("Slurm: the partition is not up");
+        }
         list_add(&ret->all, read);
     }
     slurm_free_node_info_msg(found);

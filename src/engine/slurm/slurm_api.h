@@ -28,6 +28,7 @@ enum slurm_end {
 /* The part of a job on one node. */
 struct slurm_part {
     char *node, *gres; /* gres: "gpu:h100:2(IDX:0-1)"; NULL: not known */
+    int64_t cpu_milli;
 };
 
 struct slurm_job {
@@ -37,7 +38,8 @@ struct slurm_job {
     enum slurm_end end; /* if it is over */
     bool has_run;
     int status;         /* as of wait(2) */
-    const char *reason; /* why it was taken away; static */
+    const char *reason; /* why it was taken away, or if it waits, why it can never start; static */
+    int64_t memory_mib; /* of each node; 0: not known */
     LIST(struct slurm_part) parts;
 };
 
@@ -50,6 +52,7 @@ struct slurm_node {
     int64_t cpu_milli, memory_mib;
     bool is_down, is_drained;
     bool is_silent;  /* not heard of yet, or just now; Slurm takes it down if that lasts */
+    bool is_closed;  /* by a reservation, or by the state of the partition */
     bool is_outside; /* of the partition */
 };
 

@@ -29,10 +29,19 @@ struct attempt {
     int signal_due;   /* to be sent when it has an id; 0: none */
     int stop_signal;  /* instead of SIGTERM */
     uint64_t kill_at; /* uv_now(); 0: no SIGKILL is due */
+    bool is_hopeless; /* the reason is the job's own */
     char reason[160]; /* why it never ran, or was taken away */
 };
 
+/* What a job that is not ours has on a node. */
+struct foreign {
+    uint32_t id; /* of the Slurm job */
+    char *node, *gres;
+    int64_t cpu_milli, memory_mib;
+};
+
 struct slurm_engine {
+    LIST(struct foreign) foreign;
     struct engine engine;
     struct engine_options options;
     struct slurm_worker *worker;
@@ -159,6 +168,15 @@ static void report_start(struct attempt *attempt, const struct slurm_job *job,
     report(attempt, (struct engine_outcome){ .kind = ENGINE_STARTED });
 }
 
+/* What can never start is the job's failure; all else is lost and may start again. */
+static void report_unstarted(struct attempt *attempt, const char *reason)
+{
+    if (!attempt->is_hopeless)
+        report_lost(attempt, reason);
+    else
+        report_end(attempt, (struct engine_outcome){ .kind = ENGINE_FAILED });
+}
+
 static void report_over(struct attempt *attempt, const struct slurm_job *job)
 {
     struct engine_outcome outcome = { .kind = ENGINE_ENDED,
@@ -170,9 +188,9 @@ static void report_over(struct attempt *attempt, const struct slurm_job *job)
                                       .was_oom = job->end == SLURM_OUT_OF_MEMORY };
 
     if (!attempt->is_started || job->end == SLURM_TAKEN_AWAY) {
-        report_lost(attempt, job->reason            ? job->reason
-                             : attempt->is_stopping ? "stopped before it ran"
-                                                    : "cancelled in Slurm before it ran");
+        report_unstarted(attempt, job->reason            ? job->reason
+                                  : attempt->is_stopping ? "stopped before it ran"
+                                                         : "cancelled in Slurm before it ran");
         return;
     }
     if (job->end == SLURM_EXITED && outcome.signal == 0)
@@ -214,10 +232,38 @@ static void look_at(struct attempt *attempt, const struct slurm_job *job,
         report_start(attempt, job, mark);
     if (job->phase == SLURM_IS_OVER) {
         report_over(attempt, job);
+    } else if (job->phase == SLURM_WAITS && !attempt->reason[0] && job->reason) {
+        attempt->is_hopeless = true;
+        snprintf(attempt->reason, sizeof(attempt->reason), "%s", job->reason);
+        cancel(attempt, SIGKILL);
     } else if (job->phase == SLURM_WAITS && !attempt->reason[0] && is_stuck(mark)) {
         snprintf(attempt->reason, sizeof(attempt->reason),
                  "Slurm: a node of it is down or drained");
         cancel(attempt, SIGKILL);
+    }
+}
+
+static void forget_foreign(void)
+{
+    LIST_EACH (struct foreign, foreign, &only.foreign) {
+        free(foreign->node);
+        free(foreign->gres);
+    }
+    only.foreign.count = 0;
+}
+
+static void add_foreign(const struct slurm_job *job)
+{
+    if (job->phase != SLURM_RUNS)
+        return;
+    for (size_t i = 0; i < job->parts.count; i++) {
+        const struct slurm_part *part = &job->parts.items[i];
+        struct foreign foreign = { .id = job->id,
+                                   .node = mem_string(part->node),
+                                   .gres = mem_string(part->gres),
+                                   .cpu_milli = part->cpu_milli,
+                                   .memory_mib = job->memory_mib };
+        list_add(&only.foreign, foreign);
     }
 }
 
@@ -226,11 +272,14 @@ static void note_jobs(const struct slurm_jobs *jobs)
 {
     AUTO_FREE bool *is_seen = mem_zero(only.attempts.count + 1, sizeof(bool));
 
+    forget_foreign();
     for (size_t i = 0; i < jobs->all.count; i++) {
         const struct slurm_job *job = &jobs->all.items[i];
         struct slurm_mark mark;
-        if (!slurm_mark_read(only.instance, job->comment, &mark))
+        if (!slurm_mark_read(only.instance, job->comment, &mark)) {
+            add_foreign(job);
             continue;
+        }
         struct attempt *attempt = find_attempt(mark.job, mark.attempt);
         if (attempt) {
             is_seen[attempt - only.attempts.items] |= attempt->id == 0 || attempt->id == job->id;
@@ -250,6 +299,29 @@ static void note_jobs(const struct slurm_jobs *jobs)
 
 /* ---- nodes ---- */
 
+/* A device that another job has is out of service for tarn while that job runs. */
+static void subtract_foreign(const struct slurm_node *node, struct probe_device *devices,
+                             uint32_t device_count, struct engine_node *told)
+{
+    LIST_EACH (struct foreign, foreign, &only.foreign) {
+        AUTO_FREE uint32_t *indices = NULL;
+        if (strcmp(foreign->node, node->name) != 0)
+            continue;
+        uint32_t count = gres_indices(foreign->gres, &indices);
+        for (uint32_t i = 0; i < count; i++) {
+            if (indices[i] < device_count)
+                snprintf(devices[indices[i]].sick, sizeof(devices[0].sick),
+                         "in use by Slurm job %" PRIu32, foreign->id);
+        }
+        told->cpu_milli -= foreign->cpu_milli;
+        told->memory_mib -= foreign->memory_mib;
+    }
+    if (told->cpu_milli < 0)
+        told->cpu_milli = 0;
+    if (told->memory_mib < 0)
+        told->memory_mib = 0;
+}
+
 static void report_node(const struct slurm_node *node)
 {
     AUTO_FREE char(*models)[GRES_MODEL_SIZE] = NULL;
@@ -268,9 +340,11 @@ static void report_node(const struct slurm_node *node)
                                 .cpu_milli = node->cpu_milli,
                                 .memory_mib = node->memory_mib,
                                 .is_down = node->is_down,
-                                .is_drained = node->is_drained || node->is_silent,
+                                .is_drained =
+                                    node->is_drained || node->is_silent || node->is_closed,
                                 .devices = devices,
                                 .device_count = count };
+    subtract_foreign(node, devices, count, &told);
     only.options.reports.node(only.options.reports.user, &told, false);
 }
 
@@ -467,6 +541,8 @@ static void destroy(struct engine *engine)
     list_release(&only.attempts);
     forget_lost_nodes();
     list_release(&only.lost_nodes);
+    forget_foreign();
+    list_release(&only.foreign);
     for (size_t i = 0; i < only.told_nodes.count; i++)
         free(only.told_nodes.items[i]);
     list_release(&only.told_nodes);
