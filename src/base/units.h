@@ -26,10 +26,11 @@ typedef int64_t usec_t; /* microseconds */
 #define USEC_PER_DAY  (24 * USEC_PER_HOUR)
 #define USEC_NEVER    INT64_MAX /* "no end": later than everything */
 
-/* `start` plus a duration; an unlimited one stays unlimited. */
+/* `start`, which may lie before the origin of its clock, plus a duration; an unlimited one stays
+ * unlimited. */
 static inline usec_t usec_after(usec_t start, usec_t duration)
 {
-    return duration >= USEC_NEVER - start ? USEC_NEVER : start + duration;
+    return duration >= USEC_NEVER - (start > 0 ? start : 0) ? USEC_NEVER : start + duration;
 }
 
 enum { UNITS_TEXT_SIZE = 32 };

@@ -220,35 +220,45 @@ static bool has_begun(const struct job_notes *notes, const struct job *job)
            job->run->started > notes->seen;
 }
 
-/* How many jobs of each group have begun in this batch. */
+/* What has begun in this batch, by group: how many jobs, and when the first did. Starts are
+ * reported in any order, so the first is not that of the lowest number. */
+struct begun {
+    struct map count, first;
+};
+
 static void count_begun(const struct job_notes *notes, const uint64_t *jobs, size_t count,
-                        struct map *ret)
+                        struct begun *ret)
 {
     const struct state *state = hub_state(notes->hub);
 
     for (size_t i = 0; i < count; i++) {
         const struct job *job = state_job(state, jobs[i]);
         const struct group *group = job ? whole_of(state, job) : NULL;
-        uint64_t begun = 0;
+        uint64_t begun = 0, first = UINT64_MAX;
 
         if (!group || !has_begun(notes, job) || job->run->attempt != 1)
             continue;
-        map_get(ret, group->id, &begun);
-        map_set(ret, group->id, begun + 1);
+        uint64_t started = (uint64_t)job->run->started;
+        map_get(&ret->count, group->id, &begun);
+        map_get(&ret->first, group->id, &first);
+        map_set(&ret->count, group->id, begun + 1);
+        map_set(&ret->first, group->id, started < first ? started : first);
     }
 }
 
 /* Of a group the first start and the last end count. */
-static void look_at(struct job_notes *notes, const struct job *job, const struct map *begun)
+static void look_at(struct job_notes *notes, const struct job *job, const struct begun *begun)
 {
     const struct group *group = whole_of(hub_state(notes->hub), job);
-    uint64_t count = 0;
+    uint64_t count = 0, first = (uint64_t)job->run->started;
 
     if (has_begun(notes, job) && job->run->attempt > 1 && !group)
         add_change(notes, job, NULL, NOTIFY_REQUEUE, job->run->started);
     else if (has_begun(notes, job) && job->run->attempt == 1 &&
-             (!group || (map_get(begun, group->id, &count) && group->started_count <= count)))
-        add_change(notes, job, group, NOTIFY_BEGIN, job->run->started);
+             (!group ||
+              (map_get(&begun->count, group->id, &count) &&
+               map_get(&begun->first, group->id, &first) && group->started_count <= count)))
+        add_change(notes, job, group, NOTIFY_BEGIN, (usec_t)first);
     if (job->state == JOB_ENDED && job->run->ended > notes->seen &&
         (!group || group_is_over(group)))
         add_change(notes, job, group, NOTIFY_END, job->run->ended);
@@ -266,7 +276,7 @@ void job_notes_changed(struct job_notes *notes, const uint64_t *jobs, size_t cou
 {
     const struct state *state = hub_state(notes->hub);
     uint64_t *each = mem_resize(NULL, count, sizeof(each[0]));
-    struct map begun = { 0 };
+    struct begun begun = { 0 };
     size_t unique = 0;
 
     for (size_t i = 0; i < count; i++)
@@ -285,7 +295,8 @@ void job_notes_changed(struct job_notes *notes, const uint64_t *jobs, size_t cou
             look_at(notes, job, &begun);
     }
     notes->seen = state->now;
-    map_release(&begun);
+    map_release(&begun.count);
+    map_release(&begun.first);
     free(each);
 }
 

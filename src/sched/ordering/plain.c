@@ -156,7 +156,7 @@ static void run_in_plain(struct plain_queue *queue, struct plain_started started
 
 static usec_t protected_start(const struct plain_queue *queue, usec_t submitted, usec_t start)
 {
-    usec_t wait = start - submitted, floor = queue->longest / 2;
+    usec_t wait = start > submitted ? start - submitted : 0, floor = queue->longest / 2;
     usec_t slack = wait * queue->slack_percent / 100;
 
     wait = usec_after(wait, slack > queue->slack_least ? slack : queue->slack_least);
