@@ -439,6 +439,11 @@ json_t *handle_why(struct call *call)
     bool wants_gpus = state_request(state, job)->gpu_alternatives > 0 && why.kind != WHY_CPUS &&
                       why.kind != WHY_MEMORY;
     bool is_promised = is_queued && ahead == 0 && why.at != 0 && !why_is_of_time(why.kind);
+    const struct api_attempts *attempts = &api->ports.attempts;
+    const char *trouble =
+        is_queued || job->state == JOB_GRANTED ? attempts->trouble(attempts->user, job) : NULL;
+    if (trouble)
+        add_line(lines, "engine", trouble);
     json_t *rescued = view_rescued(api, job), *choice = view_model_choice(api, job);
     if (json_is_object(choice))
         add_line(lines, "model", json_string_value(json_object_get(choice, "text")));
@@ -470,7 +475,7 @@ json_t *handle_why(struct call *call)
                     why.kind == WHY_ARRAY || why.kind == WHY_POOL_MAX || why_is_never(why.kind);
     json_t *view = json_pack(
         "{s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:s, s:o, s:o, s:i, s:b, s:o, s:o?, s:o, "
-        "s:o, s:o, s:o?, s:o, s:o?, s:o, s:o}",
+        "s:o, s:o, s:o?, s:o, s:o?, s:o, s:o, s:o}",
         "id", (json_int_t)job->id, "label", label.bytes, "state", job_state_name(job->state),
         "kind", why_name(why.kind), "meaning", why_meaning(why.kind), "text", text_string(&text),
         "wanted", (json_int_t)why.wanted, "free", (json_int_t)why.free, "most",
@@ -485,7 +490,7 @@ json_t *handle_why(struct call *call)
                               : view_time(api, why_start_at(&why)),
         "start", start, "sooner", sooner ? sooner : json_array(), "free_devices", free_devices,
         "held_by", held_by, "owed", owed, "lines", lines, "moves", moves, "foreign",
-        foreign ? foreign : json_array(), "rescued", rescued);
+        foreign ? foreign : json_array(), "rescued", rescued, "engine", text_or_null(trouble));
     view_why_time(api, &why, view);
     return view;
 }

@@ -141,6 +141,7 @@ static json_t *view_gpu(const struct api *api, uint32_t number)
         text_or_null(device->address), "mig", device->mig_now, "synthetic", device->is_synthetic,
         "sick", text_or_null(why_not), "jobs", view_holders(api, number));
     json_object_set_new(view, "drained", text_or_null(device->drained));
+    json_object_set_new(view, "occupied", json_boolean(device->is_occupied));
     json_object_set_new(view, "vendor", text_or_null(device->vendor));
     json_object_set_new(view, "kind",
                         json_string(device->kind && device->kind[0] ? device->kind : "gpu"));

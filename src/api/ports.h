@@ -43,6 +43,8 @@ struct api_attempts {
     /* Connect to the supervisor of a member of a running job; NULL: not supported. */
     int (*enter)(void *user, uint64_t job, uint32_t rank, int *ret_fd, struct error *err);
     struct engine_isolation isolation; /* the isolation that a job would get */
+    /* Why the engine does not start it now; NULL: no reason. */
+    const char *(*trouble)(void *user, const struct job *job);
 };
 
 struct api_devices {

@@ -181,6 +181,12 @@ struct engine_reports {
     /* The devices of its node that a member got; after start(), if the engine does not have exact
      * devices. The leases are changed accordingly. */
     void (*assigned)(void *user, struct member_id id, const char *const *uuids, uint32_t count);
+    /* The job of an attempt was removed from the engine by its user or an administrator: cancel it.
+     * Its outcome follows. */
+    void (*cancelled)(void *user, uint64_t job, const char *reason);
+    /* An administrator changed the time after which the engine ends an attempt: tarn's own limit
+     * becomes this. */
+    void (*limited)(void *user, uint64_t job, usec_t duration_max);
     /* A job waits for tarn. tarn calls answer(); without an answer, report the job again. */
     void (*arrived)(void *user, const struct engine_arrival *arrival);
     /* Cancel an arrival: its user or an administrator removed it from the engine. */
@@ -220,6 +226,10 @@ struct engine_ops {
     /* The number that an arrival got in tarn; 0: it is refused, because of err. NULL: the engine
      * reports no arrivals. */
     void (*answer)(struct engine *engine, const char *name, uint64_t job, const struct error *err);
+    /* Why the engine has not started this attempt yet, or cannot do what is asked of it; attempt 0:
+     * for a job that was not granted. NULL: there is no reason; valid until the next turn of the
+     * loop. The operation is NULL: there is never one. */
+    const char *(*trouble)(struct engine *engine, uint64_t job, uint32_t attempt);
     void (*destroy)(struct engine *engine);
 };
 
@@ -237,7 +247,7 @@ struct engine_options {
 };
 
 /* A module exports this as tarn_engine_module. The version changes with this header. */
-enum { ENGINE_MODULE_VERSION = 6 };
+enum { ENGINE_MODULE_VERSION = 7 };
 
 struct engine_module {
     uint32_t version;

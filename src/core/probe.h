@@ -37,6 +37,7 @@ struct probe_device {
     bool is_synthetic; /* simulated; every listing marks it */
     bool is_recorded;  /* is_synthetic, and replayed from a recording */
     char sick[96];     /* why it must not be allocated; "": it is healthy */
+    bool is_occupied;  /* it is not faulty: others use it, as sick says */
 };
 
 /* The machine itself. */

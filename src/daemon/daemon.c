@@ -377,7 +377,7 @@ static void fill_ports(struct daemon *daemon)
         .attempts = { daemon->launcher, launcher_output_path, launcher_kill,
                       daemon->engine->ops->signal ? launcher_signal : NULL,
                       daemon->engine->ops->enter ? launcher_enter : NULL,
-                      daemon->engine->abilities.isolation },
+                      daemon->engine->abilities.isolation, launcher_trouble },
         .devices = { daemon->machine, machine_devices_watch(daemon->machine), machine_clear },
         .readings = { daemon->readings, readings_query },
         .alerts = { daemon->alerter, alerter_look, alerter_silence, alerter_unsilence,

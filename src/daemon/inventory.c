@@ -80,6 +80,7 @@ static bool is_known_so(const struct state *state, const struct event_device *no
     return known && known->index == now->index && known->numa_node == now->numa_node &&
            known->memory_mib == (now->memory_mib > 0 ? now->memory_mib : 0) &&
            known->mig_now == now->mig_enabled && known->is_gone == (now->gone != 0) &&
+           known->is_occupied == (now->occupied != 0) &&
            known->is_recorded == (now->recorded != 0) && is_same(known->sick, now->sick) &&
            is_same(known->model, now->model) && is_same(known->product, now->product) &&
            is_same(known->vendor, now->vendor) && is_same(known->address, now->address) &&
@@ -138,7 +139,8 @@ void inventory_device_event(const char *node, const struct probe_device *device,
                     .bridge = device->bridge,
                     .labels = "",
                     .kind = "",
-                    .sick = device->sick },
+                    .sick = device->sick,
+                    .occupied = device->is_occupied },
     };
     if (!device->uuid[0] && !device->sick[0])
         ret->device.sick = "its driver reports no name";

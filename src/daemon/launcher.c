@@ -639,6 +639,17 @@ void launcher_kill_all(struct launcher *launcher)
         stop_job(launcher, job, 0);
 }
 
+const char *launcher_trouble(void *user, const struct job *job)
+{
+    const struct launcher *launcher = user;
+    struct engine *engine = launcher->options.engine;
+    bool is_granted = job->state == JOB_GRANTED;
+
+    if (!engine->ops->trouble)
+        return NULL;
+    return engine->ops->trouble(engine, job->id, is_granted ? job->run->attempt : 0);
+}
+
 int launcher_output_path(void *user, const struct job *job, uint32_t rank, bool is_error,
                          struct text *ret, struct error *err)
 {

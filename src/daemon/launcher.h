@@ -50,6 +50,8 @@ int launcher_enter(void *launcher, uint64_t job, uint32_t rank, int *ret_fd, str
 /* Stop all jobs that hold resources. */
 void launcher_kill_all(struct launcher *launcher);
 
+/* engine_ops.trouble, for a job. */
+const char *launcher_trouble(void *launcher, const struct job *job);
 int launcher_output_path(void *launcher, const struct job *job, uint32_t rank, bool is_error,
                          struct text *ret, struct error *err);
 

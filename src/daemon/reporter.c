@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/job_change.h"
 #include "control/submit.h"
 #include "core/state/attempt_launch.h"
 #include "daemon/inventory.h"
@@ -60,9 +61,10 @@ struct arrival {
     struct change change;
     const struct reporter *reporter;
     struct identity who;
-    char *name, *document; /* document: NULL: withdrawn */
+    char *name, *document; /* name: NULL: see job; document: NULL: withdrawn */
     char *reason;          /* of a withdrawal */
     uint64_t job;
+    usec_t duration_max; /* of a change of the limit */
 };
 
 static int submit_arrival(struct arrival *arrival, struct error *err)
@@ -100,7 +102,9 @@ static int run_arrival(struct change *change, struct error *err)
 static int run_withdrawal(struct change *change, struct error *err)
 {
     struct arrival *arrival = CONTAINER_OF(change, struct arrival, change);
-    const struct job *job = state_external(state_of(arrival->reporter), arrival->name);
+    const struct state *state = state_of(arrival->reporter);
+    const struct job *job =
+        arrival->name ? state_external(state, arrival->name) : state_job(state, arrival->job);
 
     (void)err;
     if (!job || job->state == JOB_ENDED)
@@ -110,6 +114,27 @@ static int run_withdrawal(struct change *change, struct error *err)
                                        .user = arrival->reporter->engine->ops->name,
                                        .reason = arrival->reason } };
     hub_emit(arrival->reporter->hub, &event);
+    return 0;
+}
+
+static int run_limit(struct change *change, struct error *err)
+{
+    struct arrival *arrival = CONTAINER_OF(change, struct arrival, change);
+    const struct job *job = state_job(state_of(arrival->reporter), arrival->job);
+    struct job_change wish = { .who = &arrival->who,
+                               .id = arrival->job,
+                               .kind = EVENT_UPDATE,
+                               .verb = "update",
+                               .max_duration = arrival->duration_max };
+
+    if (!job || job->state == JOB_ENDED || job->max_duration == arrival->duration_max)
+        return 0;
+    int code = job_change(arrival->reporter->control, &wish, err);
+    if (code < 0)
+        log_line(LOG_WARNING,
+                 "a time limit of the engine cannot be followed job=%" PRIu64 " reason='%s'",
+                 arrival->job, err->text);
+    list_release(&wish.changed);
     return 0;
 }
 
@@ -155,6 +180,34 @@ static void on_arrived(void *user, const struct engine_arrival *arrival)
     enqueue(made);
 }
 
+/* In the order of the outcomes. */
+static void report_change(struct arrival arrival)
+{
+    struct arrival *copy = mem_zero(1, sizeof(*copy));
+
+    *copy = arrival;
+    copy->change.done = done_arrival;
+    hub_report_change(copy->reporter->hub, &copy->change);
+}
+
+static void on_cancelled(void *user, uint64_t job, const char *reason)
+{
+    report_change((struct arrival){
+        .change.run = run_withdrawal, .reporter = user, .job = job, .reason = mem_string(reason) });
+}
+
+static void on_limited(void *user, uint64_t job, usec_t duration_max)
+{
+    const struct reporter *reporter = user;
+    struct arrival made = {
+        .change.run = run_limit, .reporter = reporter, .job = job, .duration_max = duration_max
+    };
+
+    identity_set(&made.who, IDENTITY_ENGINE, reporter->engine->ops->name, reporter->control->owner,
+                 0, reporter->control->owner);
+    report_change(made);
+}
+
 static void on_withdrawn(void *user, const char *name, const char *reason)
 {
     enqueue((struct arrival){ .change.run = run_withdrawal,
@@ -170,6 +223,8 @@ struct engine_reports reporter_callbacks(struct reporter *reporter)
                                     .node = on_node,
                                     .reading = on_reading,
                                     .assigned = on_assigned,
+                                    .cancelled = on_cancelled,
+                                    .limited = on_limited,
                                     .arrived = on_arrived,
                                     .withdrawn = on_withdrawn };
 }

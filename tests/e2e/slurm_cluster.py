@@ -112,8 +112,8 @@ PartitionName=short Nodes=n1 MaxTime=10 State=UP
         wait_until("all nodes are idle", lambda: self.run("sinfo", "-h", "-N", "-p", "gpu", "-o", "%T").split() ==
                    ["idle"] * len(self.nodes))
 
-    def start_controller(self):
-        self.launch("slurmctld", "slurmctld", "-D", "-f", self.conf)
+    def start_controller(self, *options):
+        self.launch("slurmctld", "slurmctld", "-D", "-f", self.conf, *options)
         wait_until("slurmctld answers", lambda: "UP" in self.run("scontrol", "ping"))
 
     def stop_controller(self):

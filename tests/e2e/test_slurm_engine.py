@@ -91,6 +91,9 @@ def test_the_devices_are_those_that_slurm_chose(daemon, cluster):
     cluster.run("sbatch", "-w", "n1", "--gres=gpu:h100:2", "-c", "6", "-o", "/dev/null", "--wrap", "sleep 1000")
     wait_until("tarn sees it", lambda: [g["uuid"] for g in daemon.api.get("/v1/gpus")["gpus"] if g["sick"]] ==
                ["n1-gpu0", "n1-gpu1"])
+    assert [g["occupied"] for g in daemon.api.get("/v1/gpus")["gpus"][:4]] == [True, True, False, False]
+    listed = tarn(daemon, "gpus").stdout
+    assert "in use by Slurm job" in listed and "drained" not in listed
     assert node(daemon, "n1")["cpus"] == slurm_cluster.CPUS - 6
     number = submit(daemon, "echo $CUDA_VISIBLE_DEVICES; sleep 1000", gpus="2", where="node=n1")
     wait_until("tarn knows them", lambda: [d["uuid"] for d in daemon.api.job(number)["devices"]] ==
@@ -128,7 +131,8 @@ def test_scancel_ends_the_job_in_tarn(daemon, cluster):
     daemon.api.wait_state(number, "running")
     cluster.run("scancel", *slurm_jobs_of(daemon, number))
     job = daemon.api.wait_end(number)
-    assert job["result"] == "failed" and job["attempt"] == 1
+    assert job["result"] == "cancelled" and job["attempt"] == 1
+    assert (job["cancelled_by"], job["cancel_reason"]) == ("slurm", "cancelled in Slurm")
 
 
 def test_a_gang_over_two_nodes_is_one_slurm_job(daemon, cluster):
@@ -140,6 +144,13 @@ def test_a_gang_over_two_nodes_is_one_slurm_job(daemon, cluster):
     assert words[0][4] != words[1][4] and words[0][6] == words[1][6] == words[0][4]
     assert [len(w[8].split(",")) for w in words] == [3, 3]
     assert len(slurm_jobs_of(daemon, number)) == 1
+
+
+def test_ranks_of_one_node_run_at_the_same_time(daemon):
+    number = submit(daemon, "touch m.$RANK; until [ -e m.0 ] && [ -e m.1 ]; do sleep 0.1; done; echo $CUDA_VISIBLE_DEVICES",
+                    gpus="2", ranks=2, cwd=daemon.root)
+    assert daemon.api.wait_end(number)["result"] == "ok"
+    assert sorted(daemon.api.output(number, rank=rank) for rank in (0, 1)) == ["0,1\n", "2,3\n"]
 
 
 def test_the_first_rank_that_fails_ends_the_gang(daemon):

@@ -5,11 +5,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
 #include "base/text.h"
 #include "engine/slurm/gres.h"
+#include "engine/slurm/slurm_account.h"
 #include "engine/slurm/slurm_order.h"
 
 static const char *const env_a[] = { "PATH=/bin", "RANK=0", "SLURM_JOB_ID=3", NULL };
@@ -110,7 +112,8 @@ static void test_one_member_is_the_batch_script(void **state)
 
     (void)state;
     assert_non_null(strstr(order->script, "\nexec 'sh' '-c' 'echo '\\''x'\\'''\n"));
-    assert_string_equal(order->gres, "gpu:h100:2");
+    assert_int_equal(order->components.count, 1);
+    assert_string_equal(order->components.items[0].gres, "gpu:h100:2");
     assert_string_equal(order->output, "/o 100%%");
     assert_string_equal(order->account, "lab");
     assert_null(order->partition);
@@ -126,15 +129,90 @@ static void test_each_rank_of_a_gang_is_a_step(void **state)
     struct slurm_order *order = order_of(launches, 3);
 
     (void)state;
-    assert_string_equal(order->nodes, "n1,n2");
-    assert_int_equal(order->node_count, 2);
-    assert_int_equal(order->task_count, 3);
-    assert_string_equal(order->gres, "gpu:h100:2");
+    assert_int_equal(order->components.count, 2);
+    assert_string_equal(order->components.items[0].nodes, "n1");
+    assert_int_equal(order->components.items[0].task_count, 2);
+    assert_string_equal(order->components.items[0].gres, "gpu:h100:2");
+    assert_int_equal(order->components.items[1].task_count, 1);
     assert_non_null(strstr(order->script, "export RANK='it'\\''s 1'\n"));
     assert_null(strstr(order->script, "export PATH"));
     assert_null(strstr(order->script, "SLURM_JOB_ID"));
-    assert_non_null(strstr(order->script, "--nodelist=n2 --gres=gpu:h100:2"));
+    assert_non_null(strstr(order->script, "--nodelist=n2 --gres=gpu:h100:2 --het-group=1 "));
     slurm_order_destroy(order);
+}
+
+static void test_nodes_that_get_the_same_are_one_component(void **state)
+{
+    struct engine_launch launches[] = { launch_of(0, "n1", 2), launch_of(1, "n3", 1),
+                                        launch_of(2, "n2", 2), launch_of(3, "n4", 0) };
+    launches[0].cpu_milli = 2500;
+    launches[2].memory_mib = 512;
+    struct slurm_order *order = order_of(launches, 4);
+    const struct slurm_component *components = order->components.items;
+
+    (void)state;
+    assert_int_equal(order->components.count, 3);
+    assert_string_equal(components[0].nodes, "n1,n2");
+    assert_int_equal(components[0].node_count, 2);
+    assert_int_equal(components[0].cpus_per_task, 3);
+    assert_int_equal(components[0].memory_mib, 512);
+    assert_string_equal(components[1].gres, "gpu:h100:1");
+    assert_null(components[2].gres);
+    slurm_order_destroy(order);
+    order = order_of(launches, 1);
+    assert_int_equal(order->components.count, 1);
+    assert_null(strstr(order->script, "het-group"));
+    slurm_order_destroy(order);
+}
+
+static void test_the_limit_of_slurm_is_read_back(void **state)
+{
+    struct engine_launch launch = launch_of(0, "n1", 1);
+    struct slurm_mark mark;
+    launch.duration_max = 60 * USEC_PER_MIN;
+    launch.grace = 90 * USEC_PER_SEC;
+    struct slurm_order *order = order_of(&launch, 1);
+
+    (void)state;
+    assert_string_equal(order->comment, "tarn=ab/12.2 queue=prod limit=63+90 ranks=0@n1:1");
+    assert_true(slurm_mark_read("ab", order->comment, &mark));
+    assert_int_equal(mark.limit_min, 63);
+    assert_true(slurm_mark_duration(&mark, 123) == 119 * USEC_PER_MIN + 30 * USEC_PER_SEC);
+    assert_true(slurm_mark_duration(&mark, 1) == USEC_PER_SEC);
+    slurm_mark_release(&mark);
+    slurm_order_destroy(order);
+}
+
+static bool read_line(const char *text, struct slurm_job *job)
+{
+    AUTO_FREE char *line = mem_string(text);
+
+    return slurm_account_read(line, job);
+}
+
+static void test_ends_in_the_accounting(void **state)
+{
+    struct slurm_job job;
+
+    (void)state;
+    assert_true(read_line("12|COMPLETED|0:0|2030-01-01T10:00:00|tarn=ab/1.1 a|b\n", &job));
+    assert_int_equal(job.id, 12);
+    assert_true(job.has_run && job.end == SLURM_EXITED && job.status == 0);
+    assert_string_equal(job.comment, "tarn=ab/1.1 a|b");
+    free(job.comment);
+    assert_true(read_line("13|FAILED|9:0|2030-01-01T10:00:00|", &job));
+    assert_int_equal(WEXITSTATUS(job.status), 9);
+    free(job.comment);
+    assert_true(read_line("14|CANCELLED by 1000|0:15|None|", &job));
+    assert_true(!job.has_run && job.end == SLURM_CANCELLED && WTERMSIG(job.status) == 15);
+    free(job.comment);
+    assert_true(read_line("15|NODE_FAIL|1:0|2030-01-01T10:00:00|", &job));
+    assert_true(job.end == SLURM_TAKEN_AWAY);
+    free(job.comment);
+    assert_false(read_line("16|RUNNING|0:0|2030-01-01T10:00:00|", &job));
+    assert_false(read_line("17|COMPLETED|300:0|2030-01-01T10:00:00|", &job));
+    assert_false(read_line("18|COMPLETED|0:0", &job));
+    assert_false(read_line("", &job));
 }
 
 static void expect_refused(const struct engine_launch *launches, uint32_t count, const char *words)
@@ -149,12 +227,10 @@ static void expect_refused(const struct engine_launch *launches, uint32_t count,
 
 static void test_what_slurm_cannot_allocate_is_refused(void **state)
 {
-    struct engine_launch uneven[] = { launch_of(0, "n1", 1), launch_of(1, "n2", 2) };
     struct engine_launch mixed = launch_of(0, "n1", 3), part = launch_of(0, "n1", 1);
 
     (void)state;
     part.slices = &slices[3];
-    expect_refused(uneven, 2, "the same number of GPUs on each node");
     expect_refused(&mixed, 1, "GPUs of one model");
     expect_refused(&part, 1, "whole GPUs only");
 }
@@ -167,6 +243,9 @@ int main(void)
         cmocka_unit_test(test_mark),
         cmocka_unit_test(test_one_member_is_the_batch_script),
         cmocka_unit_test(test_each_rank_of_a_gang_is_a_step),
+        cmocka_unit_test(test_nodes_that_get_the_same_are_one_component),
+        cmocka_unit_test(test_the_limit_of_slurm_is_read_back),
+        cmocka_unit_test(test_ends_in_the_accounting),
         cmocka_unit_test(test_what_slurm_cannot_allocate_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,7 +41,7 @@ static void add_devices(const struct state *state, const struct job *job, json_t
 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         const struct device *device = &state->devices.items[lease->slices[i].device];
-        sick = device->sick && device->sick[0] && !sick ? device : sick;
+        sick = device->sick && device->sick[0] && !device->is_occupied && !sick ? device : sick;
         foreign = device->foreign_mib > foreign ? device->foreign_mib : foreign;
     }
     if (sick) {

@@ -116,16 +116,17 @@ static void cell_fate(struct table *table, const json_t *gpu, const char *key)
     const json_t *fault = json_array_get(json_object_get(gpu, "faults"), 0);
 
     add_jobs(gpu, &jobs);
+    bool is_occupied = field_is_true(gpu, "occupied");
     if (sick[0])
-        table_add_format(table, "%s%sdrained: %s", text_string(&jobs), jobs.length > 0 ? " · " : "",
-                         sick);
+        table_add_format(table, "%s%s%s%s", text_string(&jobs), jobs.length > 0 ? " · " : "",
+                         is_occupied ? "" : "drained: ", sick);
     else if (fault)
         table_add_format(table, "%s%s%s", text_string(&jobs), jobs.length > 0 ? " · " : "",
                          field_text(fault, "words"));
     else
         table_add_text(table, text_string(&jobs));
     if (sick[0] || fault)
-        table_style(table, sick[0] ? TABLE_BAD : TABLE_WAITS);
+        table_style(table, sick[0] && !is_occupied ? TABLE_BAD : TABLE_WAITS);
 }
 
 static void print_footer(const json_t *gpus)

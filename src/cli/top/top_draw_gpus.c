@@ -198,8 +198,10 @@ static void add_fate(struct frame *frame, const struct top_gpu *gpu)
 
     gpu_jobs_add(gpu->view, &jobs);
     frame_pad(frame, frame->column + 1);
+    bool is_occupied = field_is_true(gpu->view, "occupied");
     if (sick[0])
-        frame_printf(frame, TABLE_BAD, "drained: %s%s", sick, jobs.length > 0 ? " · " : "");
+        frame_printf(frame, is_occupied ? TABLE_WAITS : TABLE_BAD, "%s%s%s",
+                     is_occupied ? "" : "drained: ", sick, jobs.length > 0 ? " · " : "");
     else if (fault && jobs.length == 0)
         frame_add(frame, TABLE_WAITS, field_text(fault, "words"));
     if (jobs.length > 0)
@@ -276,7 +278,7 @@ static const char *sign_of(const struct frame *frame, const struct top_gpu *gpu,
     bool is_given = field_milli(gpu->view, "given") > 0;
 
     *ret_style = TABLE_FAINT;
-    if (field_text(gpu->view, "sick")[0]) {
+    if (field_text(gpu->view, "sick")[0] && !field_is_true(gpu->view, "occupied")) {
         *ret_style = TABLE_BAD;
         return "!";
     }

@@ -82,6 +82,7 @@ struct device {
     bool is_synthetic;
     bool is_recorded; /* is_synthetic, and replayed from a recording */
     bool is_gone;     /* lost: its node no longer has it; sick is set, too */
+    bool is_occupied; /* not faulty: others use it; sick is set, too */
     bool mig_now;     /* its current MIG mode */
     bool mig_enabled; /* its required MIG mode: it is not allocated until it has this mode */
 };

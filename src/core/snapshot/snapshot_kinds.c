@@ -84,6 +84,7 @@ static const struct field device_fields[] = {
     RECORD_TEXT(struct device, 29, kind, ""),
     RECORD_UINT(struct device, 26, is_gone, ""),
     RECORD_UINT(struct device, 27, is_recorded, ""),
+    RECORD_UINT(struct device, 30, is_occupied, ""),
 };
 
 static const struct field pool_during_fields[] = {

@@ -103,6 +103,7 @@ static int fold_device(struct state *state, const struct event_device *event, st
     string_set(&device->kind, event->kind);
     string_put(&device->sick, string_clean_or_null(event->sick));
     device->is_gone = event->gone;
+    device->is_occupied = event->occupied;
     device->is_recorded = event->recorded;
     device_settle(device);
     state_insert_device(state, (uint32_t)found);

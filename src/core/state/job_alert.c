@@ -69,7 +69,7 @@ static void add_device(const struct state *state, const struct job *job, struct 
     for (uint32_t i = 0; i < lease->slices_count; i++) {
         const struct device *device = &state->devices.items[lease->slices[i].device];
         struct alert_thing thing = about(state, job, ALERT_OF_DEVICE);
-        if (!device->sick || !device->sick[0])
+        if (!device->sick || !device->sick[0] || device->is_occupied)
             continue;
         thing.severity = HEALTH_CRITICAL;
         thing.gpu = device->index;

@@ -227,6 +227,7 @@ void state_describe_device(const struct state *state, const struct device *devic
         .labels = device->said_labels,
         .kind = device->kind,
         .gone = device->is_gone,
+        .occupied = device->is_occupied,
         .recorded = device->is_recorded,
     };
 }

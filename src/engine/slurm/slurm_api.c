@@ -25,6 +25,22 @@
 #define GRES_PREFIX "gres:"
 #endif
 
+/* Slurm's word for why a job waits, as squeue has it. The function is not declared in the headers,
+ * and its name depends on the version. */
+static const char *reason_word(uint32_t reason)
+{
+    static const char *const names[] = { "slurm_job_reason_string",
+                                         "slurm_job_state_reason_string" };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *(*word)(uint32_t number) =
+            (const char *(*)(uint32_t))(uintptr_t)dlsym(RTLD_DEFAULT, names[i]);
+        if (word)
+            return word(reason);
+    }
+    return "not known";
+}
+
 /* ---- errors ---- */
 
 /* No answer, as opposed to a refusal. */
@@ -130,6 +146,9 @@ static struct slurm_job read_job(const slurm_job_info_t *from)
     struct slurm_job job = { .id = from->job_id,
                              .comment = mem_string(from->comment),
                              .status = (int)from->exit_code,
+                             .limit_min =
+                                 from->time_limit < INFINITE - 1 ? from->time_limit : UINT32_MAX,
+                             .restarts = from->restart_cnt,
                              .phase = SLURM_IS_OVER };
 
     /* its devices are in use until it is complete */
@@ -142,10 +161,51 @@ static struct slurm_job read_job(const slurm_job_info_t *from)
         read_end(from, &job);
     else if (job.phase == SLURM_WAITS)
         job.reason = read_hindrance(from);
+    if (job.phase == SLURM_WAITS) {
+        job.waits = reason_word(from->state_reason);
+        job.is_held = from->priority == 0 || from->state_reason == WAIT_HELD ||
+                      from->state_reason == WAIT_HELD_USER;
+    }
     if (!(from->pn_min_memory & MEM_PER_CPU))
         job.memory_mib = (int64_t)from->pn_min_memory;
     read_parts(from, &job);
     return job;
+}
+
+static void job_release(struct slurm_job *job)
+{
+    LIST_EACH (struct slurm_part, part, &job->parts) {
+        free(part->node);
+        free(part->gres);
+    }
+    list_release(&job->parts);
+    free(job->comment);
+}
+
+void slurm_jobs_release(struct slurm_jobs *jobs)
+{
+    LIST_EACH (struct slurm_job, job, &jobs->all)
+        job_release(job);
+    list_release(&jobs->all);
+}
+
+/* Components of a job are parts of the first one. */
+static void add_job(struct slurm_jobs *jobs, const slurm_job_info_t *from)
+{
+    struct slurm_job job = read_job(from);
+
+    for (size_t i = jobs->all.count; from->het_job_id > 0 && from->het_job_offset > 0 && i > 0;
+         i--) {
+        struct slurm_job *first = &jobs->all.items[i - 1];
+        if (first->id != from->het_job_id)
+            continue;
+        LIST_EACH (const struct slurm_part, part, &job.parts)
+            list_add(&first->parts, *part);
+        job.parts.count = 0;
+        job_release(&job);
+        return;
+    }
+    list_add(&jobs->all, job);
 }
 
 int slurm_api_jobs(int64_t *since, struct slurm_jobs *ret, struct error *err)
@@ -161,22 +221,9 @@ int slurm_api_jobs(int64_t *since, struct slurm_jobs *ret, struct error *err)
     }
     *since = found->last_update;
     for (uint32_t i = 0; i < found->record_count; i++)
-        list_add(&ret->all, read_job(&found->job_array[i]));
+        add_job(ret, &found->job_array[i]);
     slurm_free_job_info_msg(found);
     return 1;
-}
-
-void slurm_jobs_release(struct slurm_jobs *jobs)
-{
-    LIST_EACH (struct slurm_job, job, &jobs->all) {
-        LIST_EACH (struct slurm_part, part, &job->parts) {
-            free(part->node);
-            free(part->gres);
-        }
-        list_release(&job->parts);
-        free(job->comment);
-    }
-    list_release(&jobs->all);
 }
 
 /* ---- nodes ---- */
@@ -280,41 +327,75 @@ void slurm_nodes_release(struct slurm_nodes *nodes)
 
 /* ---- what is asked of it ---- */
 
+/* Components other than the first one have a comment without a mark. */
+static void describe(const struct slurm_order *order, uint32_t at, char *gres, job_desc_msg_t *job)
+{
+    const struct slurm_component *component = &order->components.items[at];
+
+    slurm_init_job_desc_msg(job);
+    job->name = order->name;
+    job->comment = at == 0 ? order->comment : (char *)"a component of a job of tarn";
+    job->partition = order->partition;
+    job->account = order->account;
+    job->req_nodes = component->nodes;
+    job->min_nodes = job->max_nodes = component->node_count;
+    job->num_tasks = component->task_count;
+    job->ntasks_per_node = (uint16_t)(component->task_count / component->node_count);
+    job->min_cpus = component->task_count;
+    if (component->cpus_per_task > 0) {
+        job->cpus_per_task = (uint16_t)component->cpus_per_task;
+        job->min_cpus *= component->cpus_per_task;
+    }
+    if (component->memory_mib > 0)
+        job->pn_min_memory = (uint64_t)component->memory_mib;
+    if (order->limit_min > 0)
+        job->time_limit = order->limit_min;
+    job->tres_per_node = gres;
+    if (at == 0)
+        job->script = order->script;
+    job->environment = order->env;
+    job->env_size = order->env_count;
+    job->work_dir = order->cwd;
+    job->std_out = order->output;
+    job->std_err = order->error;
+    job->std_in = order->input;
+    job->open_mode = order->append ? OPEN_MODE_APPEND : OPEN_MODE_TRUNCATE;
+    job->user_id = order->uid;
+    job->group_id = order->gid;
+    job->requeue = 0; /* tarn decides what runs again */
+    job->kill_on_node_fail = 1;
+}
+
+static int submit(job_desc_msg_t *jobs, uint32_t count, submit_response_msg_t **ret)
+{
+    if (count == 1)
+        return slurm_submit_batch_job(jobs, ret);
+    List list = slurm_list_create(NULL);
+    for (uint32_t i = 0; i < count; i++)
+        slurm_list_append(list, &jobs[i]);
+    int code = slurm_submit_batch_het_job(list, ret);
+    slurm_list_destroy(list);
+    return code;
+}
+
 int slurm_api_submit(const struct slurm_order *order, uint32_t *ret_id, struct error *err)
 {
-    AUTO_FREE char *gres = order->gres ? mem_printf(GRES_PREFIX "%s", order->gres) : NULL;
+    uint32_t count = (uint32_t)order->components.count;
+    AUTO_FREE job_desc_msg_t *jobs = mem_zero(count, sizeof(*jobs));
+    AUTO_FREE char **gres = mem_zero(count, sizeof(*gres));
     submit_response_msg_t *answer = NULL;
-    job_desc_msg_t job;
 
-    slurm_init_job_desc_msg(&job);
-    job.name = order->name;
-    job.comment = order->comment;
-    job.partition = order->partition;
-    job.account = order->account;
-    job.req_nodes = order->nodes;
-    job.min_nodes = job.max_nodes = order->node_count;
-    job.num_tasks = order->task_count;
-    if (order->cpus_per_task > 0)
-        job.cpus_per_task = (uint16_t)order->cpus_per_task;
-    if (order->memory_mib > 0)
-        job.pn_min_memory = (uint64_t)order->memory_mib;
-    if (order->limit_min > 0)
-        job.time_limit = order->limit_min;
-    job.tres_per_node = gres;
-    job.script = order->script;
-    job.environment = order->env;
-    job.env_size = order->env_count;
-    job.work_dir = order->cwd;
-    job.std_out = order->output;
-    job.std_err = order->error;
-    job.std_in = order->input;
-    job.open_mode = order->append ? OPEN_MODE_APPEND : OPEN_MODE_TRUNCATE;
-    job.user_id = order->uid;
-    job.group_id = order->gid;
-    job.requeue = 0; /* tarn decides what runs again */
-    job.kill_on_node_fail = 1;
-    if (slurm_submit_batch_job(&job, &answer) != SLURM_SUCCESS)
-        return fail("the job cannot be submitted", err);
+    for (uint32_t i = 0; i < count; i++) {
+        if (order->components.items[i].gres)
+            gres[i] = mem_printf(GRES_PREFIX "%s", order->components.items[i].gres);
+        describe(order, i, gres[i], &jobs[i]);
+    }
+    int code = submit(jobs, count, &answer);
+    code = code == SLURM_SUCCESS ? 0 : fail("the job cannot be submitted", err);
+    for (uint32_t i = 0; i < count; i++)
+        free(gres[i]);
+    if (code < 0)
+        return code;
     *ret_id = answer->job_id;
     slurm_free_submit_response_response_msg(answer);
     return 0;

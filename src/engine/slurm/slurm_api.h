@@ -39,6 +39,10 @@ struct slurm_job {
     bool has_run;
     int status;         /* as of wait(2) */
     const char *reason; /* why it was taken away, or if it waits, why it can never start; static */
+    const char *waits;  /* if it waits: Slurm's word for the reason; static */
+    bool is_held;       /* it waits until it is released */
+    uint32_t limit_min; /* UINT32_MAX: not known, or none */
+    uint32_t restarts;
     int64_t memory_mib; /* of each node; 0: not known */
     LIST(struct slurm_part) parts;
 };
@@ -60,16 +64,22 @@ struct slurm_nodes {
     LIST(struct slurm_node) all;
 };
 
-/* A job to submit. The strings are its own. */
+/* Nodes of a job that get the same. */
+struct slurm_component {
+    char *nodes;                                    /* "n1,n2": exactly these */
+    char *gres;                                     /* of each node: "gpu:h100:2"; NULL: none */
+    uint32_t node_count, task_count, cpus_per_task; /* 0: the site's default */
+    int64_t memory_mib;                             /* of each node; 0: the default */
+};
+
+/* A job to submit; heterogeneous if it has several components. The strings are its own. */
 struct slurm_order {
     char *name, *comment, *partition, *account;  /* partition, account: NULL: the default */
-    char *nodes;                                 /* "n1,n2": exactly these */
-    char *gres;                                  /* of each node: "gpu:h100:2"; NULL: none */
     char *script, *cwd, *output, *error, *input; /* error: NULL: same as output */
+    LIST(struct slurm_component) components;
     char **env;
-    uint32_t env_count, node_count, task_count, cpus_per_task; /* 0: the site's default */
-    int64_t memory_mib;                                        /* of each node; 0: the default */
-    uint32_t limit_min;                                        /* 0: the default */
+    uint32_t env_count;
+    uint32_t limit_min; /* 0: the default */
     bool append;
     uint32_t uid, gid;
 };

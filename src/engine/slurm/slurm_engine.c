@@ -2,13 +2,16 @@
 /* The engine slurm: tarn decides, Slurm runs. Each attempt is one Slurm job that is pinned to the
  * nodes of its lease (slurm_order.h). Slurm chooses the GPUs on a node; the engine reports them. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "base/text.h"
 #include "engine/slurm/gres.h"
@@ -17,7 +20,8 @@
 #include "io/file.h"
 #include "io/log.h"
 
-enum { TICK_MS = 200, INSTANCE_BYTES = 8 };
+/* A job that ended while the daemon was down is looked up from a little before. */
+enum { TICK_MS = 200, INSTANCE_BYTES = 8, TOUCH_EVERY_S = 30, LOOK_BACK_S = 600 };
 
 struct attempt {
     uint64_t job;
@@ -26,11 +30,20 @@ struct attempt {
     LIST(uint32_t) ranks;
     bool is_started, is_over, is_refused;
     bool is_stopping, was_killed;
-    int signal_due;   /* to be sent when it has an id; 0: none */
-    int stop_signal;  /* instead of SIGTERM */
-    uint64_t kill_at; /* uv_now(); 0: no SIGKILL is due */
-    bool is_hopeless; /* the reason is the job's own */
-    char reason[160]; /* why it never ran, or was taken away */
+    int signal_due;     /* to be sent when it has an id; 0: none */
+    int stop_signal;    /* instead of SIGTERM */
+    uint64_t kill_at;   /* uv_now(); 0: no SIGKILL is due */
+    bool is_hopeless;   /* the reason is the job's own */
+    bool is_sought;     /* it ran when the daemon started; Slurm has not been asked yet */
+    bool is_missing;    /* Slurm has forgotten it; its accounting is asked */
+    char reason[160];   /* why it never ran, or was taken away */
+    char waits[96];     /* why it waits in Slurm; "": it does not, or Slurm does not say */
+    uint32_t limit_min; /* Slurm's, as last seen; 0: not seen yet */
+};
+
+struct attempt_name {
+    uint64_t job;
+    uint32_t attempt;
 };
 
 /* What a job that is not ours has on a node. */
@@ -47,10 +60,14 @@ struct slurm_engine {
     struct slurm_worker *worker;
     uv_timer_t timer;
     char instance[2 * INSTANCE_BYTES + 1];
-    LIST(struct attempt) attempts; /* ascending */
-    struct slurm_jobs first;       /* jobs when the daemon started; until they are reported */
-    LIST(char *) lost_nodes;       /* nodes on which nothing can start */
-    LIST(char *) told_nodes;       /* nodes that were reported */
+    LIST(struct attempt) attempts;    /* ascending */
+    LIST(struct attempt_name) unsure; /* an earlier daemon may have submitted them */
+    char problem[ERROR_TEXT_SIZE], nodes_problem[ERROR_TEXT_SIZE]; /* of requests to Slurm */
+    char told[2 * ERROR_TEXT_SIZE];                                /* by trouble() */
+    time_t seen_at, touched_at; /* when Slurm's jobs were last seen, and when that was recorded */
+    bool is_looking_up;
+    LIST(char *) lost_nodes; /* nodes on which nothing can start */
+    LIST(char *) told_nodes; /* nodes that were reported */
 };
 
 static struct slurm_engine only;
@@ -96,6 +113,26 @@ static bool has_rank(const struct attempt *attempt, uint32_t rank)
             return true;
     }
     return false;
+}
+
+/* ---- attempts that an earlier daemon may have submitted ---- */
+
+static int64_t find_unsure(uint64_t job, uint32_t attempt)
+{
+    for (size_t i = 0; i < only.unsure.count; i++) {
+        if (only.unsure.items[i].job == job && only.unsure.items[i].attempt == attempt)
+            return (int64_t)i;
+    }
+    return -1;
+}
+
+static bool take_unsure(uint64_t job, uint32_t attempt)
+{
+    int64_t found = find_unsure(job, attempt);
+
+    if (found >= 0)
+        list_remove(&only.unsure, (size_t)found);
+    return found >= 0;
 }
 
 /* ---- reports ---- */
@@ -187,12 +224,19 @@ static void report_over(struct attempt *attempt, const struct slurm_job *job)
                                       .was_killed = attempt->was_killed,
                                       .was_oom = job->end == SLURM_OUT_OF_MEMORY };
 
+    if (job->end == SLURM_CANCELLED && !attempt->is_stopping && !attempt->reason[0]) {
+        only.options.reports.cancelled(only.options.reports.user, attempt->job,
+                                       "cancelled in Slurm");
+        outcome.was_stopped = true;
+    }
     if (!attempt->is_started || job->end == SLURM_TAKEN_AWAY) {
         report_unstarted(attempt, job->reason            ? job->reason
                                   : attempt->is_stopping ? "stopped before it ran"
                                                          : "cancelled in Slurm before it ran");
         return;
     }
+    if (job->end == SLURM_TIME_LIMIT && !attempt->reason[0])
+        snprintf(attempt->reason, sizeof(attempt->reason), "Slurm: its time limit was reached");
     if (job->end == SLURM_EXITED && outcome.signal == 0)
         outcome.exit_code = WEXITSTATUS(job->status);
     else if (outcome.signal == 0)
@@ -222,25 +266,77 @@ static bool is_stuck(const struct slurm_mark *mark)
     return false;
 }
 
+/* Of two jobs of one attempt, that which runs stays; Slurm had both if an answer came too late. */
+static bool is_the_one(struct attempt *attempt, const struct slurm_job *job)
+{
+    if (attempt->id == 0 || attempt->id == job->id)
+        return true;
+    if (attempt->is_over || job->phase == SLURM_IS_OVER)
+        return false;
+    bool is_better = !attempt->is_started && job->phase == SLURM_RUNS;
+    uint32_t other = is_better ? attempt->id : job->id;
+    log_line(LOG_WARNING, "cancels a second Slurm job of one attempt job=%" PRIu64 " id=%u",
+             attempt->job, other);
+    slurm_worker_signal(only.worker, other, SIGKILL, false);
+    return is_better;
+}
+
+static void give_up(struct attempt *attempt, bool is_hopeless, const char *reason)
+{
+    attempt->is_hopeless = is_hopeless;
+    snprintf(attempt->reason, sizeof(attempt->reason), "%s", reason);
+    cancel(attempt, SIGKILL);
+}
+
+static void look_at_waiting(struct attempt *attempt, const struct slurm_job *job,
+                            const struct slurm_mark *mark)
+{
+    snprintf(attempt->waits, sizeof(attempt->waits), "%s%s",
+             job->is_held ? "Slurm: it is held in Slurm, " : "Slurm: it waits in Slurm's queue, ",
+             job->waits);
+    if (attempt->reason[0])
+        return;
+    if (attempt->is_started)
+        give_up(attempt, false, "Slurm: it was requeued in Slurm");
+    else if (job->reason)
+        give_up(attempt, true, job->reason);
+    else if (is_stuck(mark))
+        give_up(attempt, false, "Slurm: a node of it is down or drained");
+}
+
+/* An administrator may change the limit. */
+static void follow_limit(struct attempt *attempt, const struct slurm_job *job,
+                         const struct slurm_mark *mark)
+{
+    uint32_t known = attempt->limit_min > 0 ? attempt->limit_min : mark->limit_min;
+
+    if (known == 0 || job->limit_min == UINT32_MAX)
+        return;
+    attempt->limit_min = job->limit_min;
+    if (job->limit_min != known)
+        only.options.reports.limited(only.options.reports.user, attempt->job,
+                                     slurm_mark_duration(mark, job->limit_min));
+}
+
 static void look_at(struct attempt *attempt, const struct slurm_job *job,
                     const struct slurm_mark *mark)
 {
-    if (attempt->is_over || (attempt->id > 0 && attempt->id != job->id))
+    if (!is_the_one(attempt, job) || attempt->is_over)
         return;
     attempt->id = job->id;
+    attempt->is_sought = attempt->is_missing = false;
+    attempt->waits[0] = '\0';
     if (!attempt->is_started && job->has_run)
         report_start(attempt, job, mark);
     if (job->phase == SLURM_IS_OVER) {
         report_over(attempt, job);
-    } else if (job->phase == SLURM_WAITS && !attempt->reason[0] && job->reason) {
-        attempt->is_hopeless = true;
-        snprintf(attempt->reason, sizeof(attempt->reason), "%s", job->reason);
-        cancel(attempt, SIGKILL);
-    } else if (job->phase == SLURM_WAITS && !attempt->reason[0] && is_stuck(mark)) {
-        snprintf(attempt->reason, sizeof(attempt->reason),
-                 "Slurm: a node of it is down or drained");
-        cancel(attempt, SIGKILL);
+        return;
     }
+    follow_limit(attempt, job, mark);
+    if (job->phase == SLURM_WAITS)
+        look_at_waiting(attempt, job, mark);
+    else if (job->restarts > 0 && !attempt->reason[0])
+        give_up(attempt, false, "Slurm: it was requeued in Slurm");
 }
 
 static void forget_foreign(void)
@@ -267,10 +363,23 @@ static void add_foreign(const struct slurm_job *job)
     }
 }
 
+/* The file of the instance has the time of the last look at Slurm's jobs. */
+static void note_seen(void)
+{
+    AUTO_FREE char *path = mem_printf("%s/slurm-instance", only.options.state_dir);
+
+    only.seen_at = time(NULL);
+    if (only.seen_at - only.touched_at < TOUCH_EVERY_S)
+        return;
+    only.touched_at = only.seen_at;
+    utimensat(AT_FDCWD, path, NULL, 0);
+}
+
 /* Jobs that tarn does not know any more are cancelled: nothing runs twice. */
 static void note_jobs(const struct slurm_jobs *jobs)
 {
     AUTO_FREE bool *is_seen = mem_zero(only.attempts.count + 1, sizeof(bool));
+    bool is_any_missing = false;
 
     forget_foreign();
     for (size_t i = 0; i < jobs->all.count; i++) {
@@ -284,7 +393,7 @@ static void note_jobs(const struct slurm_jobs *jobs)
         if (attempt) {
             is_seen[attempt - only.attempts.items] |= attempt->id == 0 || attempt->id == job->id;
             look_at(attempt, job, &mark);
-        } else if (job->phase != SLURM_IS_OVER) {
+        } else if (job->phase != SLURM_IS_OVER && find_unsure(mark.job, mark.attempt) < 0) {
             log_line(LOG_WARNING, "cancels a Slurm job that belongs to no job id=%u", job->id);
             slurm_worker_signal(only.worker, job->id, SIGKILL, false);
         }
@@ -292,8 +401,38 @@ static void note_jobs(const struct slurm_jobs *jobs)
     }
     for (size_t i = 0; i < only.attempts.count; i++) {
         struct attempt *attempt = &only.attempts.items[i];
-        if (attempt->id > 0 && !attempt->is_over && !is_seen[i])
-            report_lost(attempt, "Slurm has no record of its job any more");
+        bool is_expected = attempt->id > 0 || attempt->is_sought;
+        attempt->is_missing |= is_expected && !attempt->is_over && !is_seen[i];
+        is_any_missing |= attempt->is_missing;
+    }
+    if (is_any_missing && !only.is_looking_up) {
+        only.is_looking_up = true;
+        slurm_worker_look_up(only.worker, (int64_t)only.seen_at - LOOK_BACK_S);
+    }
+    note_seen();
+}
+
+/* What ended while Slurm's jobs were not seen; slurmctld forgets it after MinJobAge. */
+static void note_ended(const struct slurm_news *news)
+{
+    only.is_looking_up = false;
+    for (size_t i = 0; i < news->jobs.all.count; i++) {
+        const struct slurm_job *job = &news->jobs.all.items[i];
+        struct slurm_mark mark;
+        if (!slurm_mark_read(only.instance, job->comment, &mark))
+            continue;
+        struct attempt *attempt = find_attempt(mark.job, mark.attempt);
+        if (attempt && attempt->is_missing && !attempt->is_over)
+            look_at(attempt, job, &mark);
+        slurm_mark_release(&mark);
+    }
+    AUTO_FREE char *reason =
+        mem_printf("Slurm has no record of its job any more%s%s%s", news->words[0] ? " (" : "",
+                   news->words, news->words[0] ? ")" : "");
+    for (size_t i = 0; i < only.attempts.count; i++) {
+        struct attempt *attempt = &only.attempts.items[i];
+        if (attempt->is_missing && !attempt->is_over)
+            report_lost(attempt, reason);
     }
 }
 
@@ -312,6 +451,8 @@ static void subtract_foreign(const struct slurm_node *node, struct probe_device 
             if (indices[i] < device_count)
                 snprintf(devices[indices[i]].sick, sizeof(devices[0].sick),
                          "in use by Slurm job %" PRIu32, foreign->id);
+            if (indices[i] < device_count)
+                devices[indices[i]].is_occupied = true;
         }
         told->cpu_milli -= foreign->cpu_milli;
         told->memory_mib -= foreign->memory_mib;
@@ -416,6 +557,17 @@ static void on_refused(const struct slurm_news *news)
     report_end(attempt, (struct engine_outcome){ .kind = ENGINE_FAILED });
 }
 
+static void note_problem(const struct slurm_news *news)
+{
+    char *known = news->kind == SLURM_NEWS_PROBLEM ? only.problem : only.nodes_problem;
+
+    snprintf(known, ERROR_TEXT_SIZE, "%s", news->words);
+    if (news->words[0])
+        log_line(LOG_WARNING, "a request to Slurm failed reason='%s'", news->words);
+    else
+        log_line(LOG_NOTICE, "requests to Slurm succeed again");
+}
+
 static void on_news(void *user, struct slurm_news *news)
 {
     (void)user;
@@ -428,10 +580,10 @@ static void on_news(void *user, struct slurm_news *news)
         note_jobs(&news->jobs);
     else if (news->kind == SLURM_NEWS_NODES)
         note_nodes(&news->nodes);
-    else if (news->words[0])
-        log_line(LOG_WARNING, "a request to Slurm failed reason='%s'", news->words);
+    else if (news->kind == SLURM_NEWS_ENDED)
+        note_ended(news);
     else
-        log_line(LOG_NOTICE, "requests to Slurm succeed again");
+        note_problem(news);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -464,7 +616,8 @@ static int start(struct engine *engine, const struct engine_launch *launches, ui
     attempt->stop_signal = launches[0].stop_signal;
     for (uint32_t i = 0; i < count; i++)
         list_add(&attempt->ranks, launches[i].id.rank);
-    slurm_worker_submit(only.worker, attempt->job, attempt->attempt, order);
+    slurm_worker_submit(only.worker, attempt->job, attempt->attempt, order,
+                        take_unsure(attempt->job, attempt->attempt));
     return 0;
 }
 
@@ -495,29 +648,44 @@ static void send_signal(struct engine *engine, const struct engine_attempt *whic
         slurm_worker_signal(only.worker, attempt->id, signal, attempt->ranks.count > 1);
 }
 
+/* Slurm need not answer now. What was started is sought in the next listing of its jobs; what may
+ * have been submitted is left for start(), and the worker looks for it before it submits it. */
 static void recover(struct engine *engine, const struct engine_attempt *which,
                     const bool *was_started, bool *ret_found)
 {
     struct attempt *attempt = find_attempt(which->job, which->attempt);
+    bool was_any_started = false;
 
     (void)engine;
-    for (size_t i = 0; i < only.first.all.count && !attempt; i++) {
-        const struct slurm_job *job = &only.first.all.items[i];
-        struct slurm_mark mark;
-        if (!slurm_mark_read(only.instance, job->comment, &mark))
-            continue;
-        if (mark.job == which->job && mark.attempt == which->attempt) {
-            attempt = add_attempt(which->job, which->attempt);
-            attempt->id = job->id;
-            for (uint32_t k = 0; k < which->count; k++) {
-                attempt->is_started |= was_started[k];
-                list_add(&attempt->ranks, which->ranks[k]);
-            }
-        }
-        slurm_mark_release(&mark);
+    for (uint32_t i = 0; i < which->count; i++)
+        was_any_started |= was_started[i];
+    if (!attempt && was_any_started) {
+        attempt = add_attempt(which->job, which->attempt);
+        attempt->is_sought = attempt->is_started = true;
+        for (uint32_t i = 0; i < which->count; i++)
+            list_add(&attempt->ranks, which->ranks[i]);
+    } else if (!attempt) {
+        struct attempt_name name = { which->job, which->attempt };
+        if (find_unsure(name.job, name.attempt) < 0)
+            list_add(&only.unsure, name);
     }
     for (uint32_t i = 0; i < which->count; i++)
         ret_found[i] = attempt && has_rank(attempt, which->ranks[i]);
+}
+
+static const char *trouble(struct engine *engine, uint64_t job, uint32_t number)
+{
+    const struct attempt *attempt = number > 0 ? find_attempt(job, number) : NULL;
+    const char *problem = only.problem[0] ? only.problem : only.nodes_problem;
+
+    (void)engine;
+    if (problem[0])
+        snprintf(only.told, sizeof(only.told), "%s", problem);
+    else if (attempt && !attempt->is_over && attempt->waits[0])
+        snprintf(only.told, sizeof(only.told), "%s", attempt->waits);
+    else
+        return NULL;
+    return only.told;
 }
 
 static void forget(struct engine *engine, const struct engine_attempt *which)
@@ -525,6 +693,7 @@ static void forget(struct engine *engine, const struct engine_attempt *which)
     struct attempt *attempt = find_attempt(which->job, which->attempt);
 
     (void)engine;
+    take_unsure(which->job, which->attempt);
     if (!attempt || !attempt->is_over)
         return;
     list_release(&attempt->ranks);
@@ -546,7 +715,7 @@ static void destroy(struct engine *engine)
     for (size_t i = 0; i < only.told_nodes.count; i++)
         free(only.told_nodes.items[i]);
     list_release(&only.told_nodes);
-    slurm_jobs_release(&only.first);
+    list_release(&only.unsure);
 }
 
 /* ---- creation ---- */
@@ -558,10 +727,14 @@ static int open_instance(const char *state_dir, struct error *err)
     AUTO_RELEASE(text) struct text known = { 0 };
     unsigned char bytes[INSTANCE_BYTES];
     struct error ignored;
+    struct stat about;
 
+    only.seen_at = time(NULL);
     if (file_read(path, sizeof(only.instance), &known, &ignored) == 0 &&
         known.length == 2 * INSTANCE_BYTES) {
         snprintf(only.instance, sizeof(only.instance), "%s", text_string(&known));
+        if (stat(path, &about) == 0)
+            only.seen_at = about.st_mtim.tv_sec;
         return 0;
     }
     if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
@@ -569,21 +742,6 @@ static int open_instance(const char *state_dir, struct error *err)
     for (size_t i = 0; i < sizeof(bytes); i++)
         snprintf(only.instance + 2 * i, 3, "%02x", bytes[i]);
     return file_replace(path, only.instance, 2 * INSTANCE_BYTES, err);
-}
-
-/* Which jobs exist must be known before one may be submitted. */
-static int look_first(const struct engine_options *options, struct error *err)
-{
-    int64_t since = 0;
-    struct slurm_nodes nodes;
-
-    int code = slurm_api_jobs(&since, &only.first, err);
-    if (code >= 0)
-        code = slurm_api_nodes(options->rules->slurm_partition, &nodes, err);
-    if (code == 0)
-        slurm_nodes_release(&nodes);
-    /* a wrong partition must be curable through the daemon */
-    return code == -ENOENT ? 0 : code;
 }
 
 static int create(const struct engine_options *options, struct engine **ret, struct error *err)
@@ -594,6 +752,7 @@ static int create(const struct engine_options *options, struct engine **ret, str
                                            .signal = send_signal,
                                            .recover = recover,
                                            .forget = forget,
+                                           .trouble = trouble,
                                            .destroy = destroy };
 
     only.engine =
@@ -603,8 +762,6 @@ static int create(const struct engine_options *options, struct engine **ret, str
     int code = open_instance(options->state_dir, err);
     if (code == 0)
         code = slurm_api_open(err);
-    if (code == 0)
-        code = look_first(options, err);
     if (code == 0)
         code = slurm_worker_create(options->loop, options->rules->slurm_partition, on_news, NULL,
                                    &only.worker, err);

@@ -9,14 +9,28 @@
 
 #include "base/text.h"
 
+enum { LIMIT_SLACK_MIN = 2 };
+
 /* ---- the mark ---- */
+
+/* tarn ends the job itself at its limit: Slurm's is a little later. */
+static uint32_t limit_of(const struct engine_launch *launch)
+{
+    if (launch->duration_max <= 0 || launch->duration_max >= 365 * USEC_PER_DAY)
+        return 0;
+    return (uint32_t)((launch->duration_max + launch->grace) / USEC_PER_MIN) + LIMIT_SLACK_MIN;
+}
 
 static char *mark_write(const char *instance, const struct engine_launch *launches, uint32_t count)
 {
     struct text mark = { 0 };
 
-    text_printf(&mark, "tarn=%s/%" PRIu64 ".%" PRIu32 " queue=%s ranks=", instance,
-                launches[0].id.job, launches[0].id.attempt, launches[0].queue);
+    text_printf(&mark, "tarn=%s/%" PRIu64 ".%" PRIu32 " queue=%s", instance, launches[0].id.job,
+                launches[0].id.attempt, launches[0].queue);
+    if (limit_of(&launches[0]) > 0)
+        text_printf(&mark, " limit=%" PRIu32 "+%" PRId64, limit_of(&launches[0]),
+                    launches[0].grace / USEC_PER_SEC);
+    text_add(&mark, " ranks=");
     for (uint32_t i = 0; i < count; i++)
         text_printf(&mark, "%s%" PRIu32 "@%s:%" PRIu32, i > 0 ? "," : "", launches[i].id.rank,
                     launches[i].node, launches[i].slices_count);
@@ -42,11 +56,14 @@ bool slurm_mark_read(const char *instance, const char *comment, struct slurm_mar
 {
     AUTO_FREE char *start = mem_printf("tarn=%s/", instance);
     const char *ranks = comment ? strstr(comment, " ranks=") : NULL;
+    const char *limit = comment ? strstr(comment, " limit=") : NULL;
 
     *ret = (struct slurm_mark){ 0 };
     if (!ranks || !string_starts(comment, start) ||
         sscanf(comment + strlen(start), "%" SCNu64 ".%" SCNu32, &ret->job, &ret->attempt) != 2)
         return false;
+    if (limit && sscanf(limit, " limit=%" SCNu32 "+%" SCNu32, &ret->limit_min, &ret->grace_s) != 2)
+        ret->limit_min = 0;
     if (read_ranks(ranks + strlen(" ranks="), ret))
         return true;
     slurm_mark_release(ret);
@@ -58,6 +75,14 @@ void slurm_mark_release(struct slurm_mark *mark)
     for (size_t i = 0; i < mark->ranks.count; i++)
         free(mark->ranks.items[i].node);
     list_release(&mark->ranks);
+}
+
+usec_t slurm_mark_duration(const struct slurm_mark *mark, uint32_t limit_min)
+{
+    usec_t duration =
+        ((usec_t)limit_min - LIMIT_SLACK_MIN) * USEC_PER_MIN - mark->grace_s * USEC_PER_SEC;
+
+    return duration > USEC_PER_SEC ? duration : USEC_PER_SEC;
 }
 
 /* ---- the batch script ---- */
@@ -128,10 +153,9 @@ static void add_redirect(struct text *script, const struct engine_launch *launch
     text_add(script, " || exit\n");
 }
 
-static char *gres_of(const struct engine_launch *launch, uint32_t count)
+static char *gres_of(const char *model, uint32_t count)
 {
-    const char *model = launch->slices_count > 0 ? launch->slices[0].model : "gpu";
-    bool is_typed = strcmp(model, "gpu") != 0;
+    bool is_typed = model && strcmp(model, "gpu") != 0;
 
     if (count == 0)
         return NULL;
@@ -140,9 +164,10 @@ static char *gres_of(const struct engine_launch *launch, uint32_t count)
 
 /* The first rank that fails is the result of the gang, and ends the others. */
 static void add_rank(struct text *script, const struct engine_launch *launch,
-                     const struct engine_launch *first)
+                     const struct engine_launch *first, int64_t component)
 {
-    AUTO_FREE char *gres = gres_of(launch, launch->slices_count);
+    const char *model = launch->slices_count > 0 ? launch->slices[0].model : NULL;
+    AUTO_FREE char *gres = gres_of(model, launch->slices_count);
 
     text_add(script, "(\n");
     add_env(script, launch->envp, first->envp);
@@ -154,38 +179,13 @@ static void add_rank(struct text *script, const struct engine_launch *launch,
                 "exec \"$srun\" --quiet --nodes=1 --ntasks=1 --exact --mem=0 --nodelist=%s "
                 "--gres=%s",
                 launch->node, gres ? gres : "none");
+    if (component >= 0)
+        text_printf(script, " --het-group=%" PRId64, component);
     if (launch->cpu_milli > 0)
         text_printf(script, " --cpus-per-task=%" PRId64, (launch->cpu_milli + 999) / 1000);
     text_add(script, " --");
     add_argv(script, launch->argv);
     text_add(script, ") &\npids=\"$pids $!\"\n");
-}
-
-static char *script_of(const struct engine_launch *launches, uint32_t count)
-{
-    struct text script = { 0 };
-
-    text_printf(&script, "#!/bin/bash\n# tarn job %" PRIu64 ", attempt %" PRIu32 "\numask %04o\n",
-                launches[0].id.job, launches[0].id.attempt, (unsigned)launches[0].umask);
-    if (count == 1) {
-        text_add(&script, "exec");
-        add_argv(&script, launches[0].argv);
-        return text_take(&script);
-    }
-    text_add(&script, "srun=$(command -v srun) || { echo 'no srun on this node'; exit 127; }\n"
-                      "pids=\n");
-    for (uint32_t i = 0; i < count; i++)
-        add_rank(&script, &launches[i], &launches[0]);
-    text_add(&script, "status=0\n"
-                      "for pid in $pids; do\n"
-                      "    wait -n; code=$?\n"
-                      "    if [ $code -ne 0 ] && [ $status -eq 0 ]; then\n"
-                      "        status=$code\n"
-                      "        kill $pids 2>/dev/null\n"
-                      "    fi\n"
-                      "done\n"
-                      "exit $status\n");
-    return text_take(&script);
 }
 
 /* ---- the job ---- */
@@ -203,63 +203,144 @@ static char *pattern_of(const char *path)
     return text_take(&pattern);
 }
 
-/* What all members on the node of this one need. */
-static void add_up(const struct engine_launch *launches, uint32_t count, const char *node,
-                   uint32_t *ret_gpus, int64_t *ret_memory_mib)
-{
-    *ret_gpus = 0;
-    *ret_memory_mib = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(launches[i].node, node) != 0)
-            continue;
-        *ret_gpus += launches[i].slices_count;
-        *ret_memory_mib += launches[i].memory_mib;
-    }
-}
-
 static int check(const struct engine_launch *launches, uint32_t count, struct error *err)
 {
-    uint32_t first_gpus, gpus;
-    int64_t memory_mib;
-
-    add_up(launches, count, launches[0].node, &first_gpus, &memory_mib);
     for (uint32_t i = 0; i < count; i++) {
         const struct engine_launch *launch = &launches[i];
-        add_up(launches, count, launch->node, &gpus, &memory_mib);
-        if (gpus != first_gpus)
-            return error_set(err, -ENOTSUP,
-                             "engine slurm: a gang needs the same number of GPUs on each node; it "
-                             "got %" PRIu32 " on %s and %" PRIu32 " on %s",
-                             first_gpus, launches[0].node, gpus, launch->node);
         for (uint32_t k = 0; k < launch->slices_count; k++) {
             if (launch->slices[k].milli != 1000)
                 return error_set(err, -ENOTSUP,
                                  "engine slurm: it allocates whole GPUs only, not parts or MIG "
                                  "instances");
-            if (strcmp(launch->slices[k].model, launches[0].slices[0].model) != 0)
+        }
+        for (uint32_t k = 0; k < count && launch->slices_count > 0; k++) {
+            const struct engine_launch *other = &launches[k];
+            const struct engine_slice *last = other->slices + other->slices_count - 1;
+            if (other->slices_count > 0 && strcmp(other->node, launch->node) == 0 &&
+                strcmp(last->model, launch->slices[0].model) != 0)
                 return error_set(err, -ENOTSUP,
-                                 "engine slurm: a job needs GPUs of one model; it got %s and %s",
-                                 launches[0].slices[0].model, launch->slices[k].model);
+                                 "engine slurm: a job needs GPUs of one model on a node; it got %s "
+                                 "and %s on %s",
+                                 launch->slices[0].model, last->model, launch->node);
         }
     }
     return 0;
 }
 
-static char *nodes_of(const struct engine_launch *launches, uint32_t count, uint32_t *ret_count)
+/* What all members on a node need. */
+struct node_use {
+    const char *node, *model;
+    uint32_t gpus, ranks;
+    int64_t memory_mib, cpu_milli;
+};
+
+static uint32_t add_up(const struct engine_launch *launches, uint32_t count, struct node_use *uses)
+{
+    uint32_t used = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct engine_launch *launch = &launches[i];
+        uint32_t at = 0;
+        while (at < used && strcmp(uses[at].node, launch->node) != 0)
+            at++;
+        used += at == used;
+        uses[at].node = launch->node;
+        uses[at].model = launch->slices_count > 0 ? launch->slices[0].model : uses[at].model;
+        uses[at].gpus += launch->slices_count;
+        uses[at].ranks++;
+        uses[at].memory_mib += launch->memory_mib;
+        uses[at].cpu_milli += launch->cpu_milli;
+    }
+    return used;
+}
+
+static bool is_alike(const struct node_use *a, const struct node_use *b)
+{
+    return a->gpus == b->gpus && a->ranks == b->ranks &&
+           strcmp(a->model ? a->model : "", b->model ? b->model : "") == 0;
+}
+
+static void add_nodes(struct slurm_component *component, const struct node_use *like,
+                      const struct node_use *uses, uint32_t used)
 {
     struct text nodes = { 0 };
 
-    *ret_count = 0;
-    for (uint32_t i = 0; i < count; i++) {
+    component->gres = gres_of(like->model, like->gpus);
+    for (uint32_t i = 0; i < used; i++) {
+        const struct node_use *use = &uses[i];
+        uint32_t cpus = (uint32_t)((use->cpu_milli + 999) / 1000 + use->ranks - 1) / use->ranks;
+        if (!is_alike(use, like))
+            continue;
+        text_printf(&nodes, "%s%s", component->node_count > 0 ? "," : "", use->node);
+        component->node_count++;
+        component->task_count += use->ranks;
+        component->cpus_per_task =
+            cpus > component->cpus_per_task ? cpus : component->cpus_per_task;
+        component->memory_mib =
+            use->memory_mib > component->memory_mib ? use->memory_mib : component->memory_mib;
+    }
+    component->nodes = text_take(&nodes);
+}
+
+/* Slurm gives each node of a job the same; nodes that differ are components of one. */
+static void divide(struct slurm_order *order, const struct engine_launch *launches, uint32_t count)
+{
+    AUTO_FREE struct node_use *uses = mem_zero(count, sizeof(*uses));
+    uint32_t used = add_up(launches, count, uses);
+
+    for (uint32_t i = 0; i < used; i++) {
+        struct slurm_component component = { 0 };
         bool is_known = false;
         for (uint32_t k = 0; k < i && !is_known; k++)
-            is_known = strcmp(launches[k].node, launches[i].node) == 0;
+            is_known = is_alike(&uses[k], &uses[i]);
         if (is_known)
             continue;
-        text_printf(&nodes, "%s%s", *ret_count > 0 ? "," : "", launches[i].node);
-        (*ret_count)++;
+        add_nodes(&component, &uses[i], uses, used);
+        list_add(&order->components, component);
     }
-    return text_take(&nodes);
+}
+
+/* The component that a node belongs to. */
+static uint32_t component_of(const struct slurm_order *order, const char *node)
+{
+    for (uint32_t i = 0; i < order->components.count; i++) {
+        const char *at = order->components.items[i].nodes;
+        for (size_t length; *at; at += length + (at[length] == ',')) {
+            length = strcspn(at, ",");
+            if (strlen(node) == length && strncmp(at, node, length) == 0)
+                return i;
+        }
+    }
+    return 0;
+}
+
+static char *script_of(const struct slurm_order *order, const struct engine_launch *launches,
+                       uint32_t count)
+{
+    struct text script = { 0 };
+
+    text_printf(&script, "#!/bin/bash\n# tarn job %" PRIu64 ", attempt %" PRIu32 "\numask %04o\n",
+                launches[0].id.job, launches[0].id.attempt, (unsigned)launches[0].umask);
+    if (count == 1) {
+        text_add(&script, "exec");
+        add_argv(&script, launches[0].argv);
+        return text_take(&script);
+    }
+    text_add(&script, "srun=$(command -v srun) || { echo 'no srun on this node'; exit 127; }\n"
+                      "pids=\n");
+    for (uint32_t i = 0; i < count; i++)
+        add_rank(&script, &launches[i], &launches[0],
+                 order->components.count > 1 ? (int64_t)component_of(order, launches[i].node) : -1);
+    text_add(&script, "status=0\n"
+                      "for pid in $pids; do\n"
+                      "    wait -n; code=$?\n"
+                      "    if [ $code -ne 0 ] && [ $status -eq 0 ]; then\n"
+                      "        status=$code\n"
+                      "        kill $pids 2>/dev/null\n"
+                      "    fi\n"
+                      "done\n"
+                      "exit $status\n");
+    return text_take(&script);
 }
 
 static void set_env(struct slurm_order *order, const char *const *envp)
@@ -275,14 +356,6 @@ static void set_env(struct slurm_order *order, const char *const *envp)
     }
 }
 
-/* tarn ends the job itself at its limit: Slurm's is a little later. */
-static uint32_t limit_of(const struct engine_launch *launch)
-{
-    if (launch->duration_max <= 0 || launch->duration_max >= 365 * USEC_PER_DAY)
-        return 0;
-    return (uint32_t)((launch->duration_max + launch->grace) / USEC_PER_MIN) + 2;
-}
-
 static char *word_or_null(const char *word)
 {
     return word[0] ? mem_string(word) : NULL;
@@ -294,32 +367,27 @@ int slurm_order_make(const char *instance, const struct watch_rules *rules,
 {
     const struct engine_launch *first = &launches[0];
     bool is_gang = count > 1;
-    uint32_t gpus;
 
     int code = check(launches, count, err);
     if (code < 0)
         return code;
-    struct slurm_order *order = mem_zero(1, sizeof(*order));
-    add_up(launches, count, first->node, &gpus, &order->memory_mib);
+    AUTO(slurm_order) struct slurm_order *order = mem_zero(1, sizeof(*order));
+    divide(order, launches, count);
     order->name = mem_string(first->title && first->title[0] ? first->title : "tarn");
     order->comment = mark_write(instance, launches, count);
     order->partition = word_or_null(rules->slurm_partition);
     order->account = word_or_null(rules->slurm_account);
-    order->nodes = nodes_of(launches, count, &order->node_count);
-    order->gres = gres_of(first, gpus);
-    order->script = script_of(launches, count);
+    order->script = script_of(order, launches, count);
     order->cwd = mem_string(first->cwd);
     order->output = is_gang ? mem_string("/dev/null") : pattern_of(first->output);
     order->error = is_gang || !first->error ? NULL : pattern_of(first->error);
     order->input = mem_string(is_gang || !first->input ? "/dev/null" : first->input);
     set_env(order, first->envp);
-    order->task_count = count;
-    order->cpus_per_task = (uint32_t)((first->cpu_milli + 999) / 1000);
     order->limit_min = limit_of(first);
     order->append = first->append;
     order->uid = first->uid;
     order->gid = first->gid;
-    *ret = order;
+    *ret = TAKE(order);
     return 0;
 }
 
@@ -327,9 +395,13 @@ void slurm_order_destroy(struct slurm_order *order)
 {
     if (!order)
         return;
-    char *texts[] = { order->name,   order->comment, order->partition, order->account,
-                      order->nodes,  order->gres,    order->script,    order->cwd,
-                      order->output, order->error,   order->input };
+    char *texts[] = { order->name, order->comment, order->partition, order->account, order->script,
+                      order->cwd,  order->output,  order->error,     order->input };
+    LIST_EACH (struct slurm_component, component, &order->components) {
+        free(component->nodes);
+        free(component->gres);
+    }
+    list_release(&order->components);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         free(texts[i]);
     for (uint32_t i = 0; i < order->env_count; i++)

@@ -7,9 +7,10 @@
  * All members of an attempt are one Slurm job. A single member is the batch script's process; of a
  * gang, each member is a step that the script starts on its node. The comment of the job is
  *
- *   tarn=INSTANCE/JOB.ATTEMPT queue=QUEUE ranks=RANK@NODE:GPUS,...
+ *   tarn=INSTANCE/JOB.ATTEMPT queue=QUEUE limit=MINUTES+SECONDS ranks=RANK@NODE:GPUS,...
  *
- * so that the job of an attempt is found after any crash, and sacct can be joined with tarn.
+ * (limit: Slurm's, and the grace period in it; only if it has one), so that the job of an attempt
+ * is found after any crash, and sacct can be joined with tarn.
  */
 
 #include "core/engine.h"
@@ -23,6 +24,7 @@ struct slurm_rank {
 struct slurm_mark {
     uint64_t job;
     uint32_t attempt;
+    uint32_t limit_min, grace_s; /* limit_min: 0: none */
     LIST(struct slurm_rank) ranks;
 };
 
@@ -32,9 +34,12 @@ int slurm_order_make(const char *instance, const struct watch_rules *rules,
                      struct error *err);
 
 void slurm_order_destroy(struct slurm_order *order); /* NULL is fine */
+DEFINE_AUTO(slurm_order)
 
 /* False: it is not a job of this instance. */
 bool slurm_mark_read(const char *instance, const char *comment, struct slurm_mark *ret);
 void slurm_mark_release(struct slurm_mark *mark);
+/* What max_duration would give the job this limit of Slurm. */
+usec_t slurm_mark_duration(const struct slurm_mark *mark, uint32_t limit_min);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/slurm/slurm_account.h"
 #include "engine/slurm/slurm_order.h"
 
 enum { JOBS_EVERY_S = 1, NODES_EVERY = 5 /* looks at the jobs */ };
@@ -14,10 +15,11 @@ enum { JOBS_EVERY_S = 1, NODES_EVERY = 5 /* looks at the jobs */ };
 struct request {
     uint64_t job;
     uint32_t attempt, id;
-    struct slurm_order *order; /* NULL: a signal */
+    struct slurm_order *order; /* NULL: a signal, or if signal is 0, a question to the accounting */
     int signal;
     bool has_steps;
-    bool is_unsure; /* it may have been submitted */
+    bool is_unsure;  /* it may have been submitted */
+    int64_t since_s; /* of the question */
 };
 
 struct slurm_worker {
@@ -46,9 +48,10 @@ static void tell(struct slurm_worker *worker, const struct slurm_news *news)
     uv_async_send(&worker->async);
 }
 
-static void tell_change(struct slurm_worker *worker, char known[ERROR_TEXT_SIZE], const char *words)
+static void tell_change(struct slurm_worker *worker, enum slurm_news_kind kind,
+                        char known[ERROR_TEXT_SIZE], const char *words)
 {
-    struct slurm_news news = { .kind = SLURM_NEWS_PROBLEM };
+    struct slurm_news news = { .kind = kind };
 
     if (strcmp(known, words) == 0)
         return;
@@ -59,7 +62,7 @@ static void tell_change(struct slurm_worker *worker, char known[ERROR_TEXT_SIZE]
 
 static void tell_problem(struct slurm_worker *worker, const char *words)
 {
-    tell_change(worker, worker->problem, words);
+    tell_change(worker, SLURM_NEWS_PROBLEM, worker->problem, words);
 }
 
 /* ---- in the thread ---- */
@@ -81,6 +84,10 @@ static void submit(struct slurm_worker *worker, struct request *request)
     struct error err;
     uint32_t id;
 
+    if (request->is_unsure) { /* until it was looked for */
+        list_add(&worker->unanswered, *request);
+        return;
+    }
     int code = slurm_api_submit(request->order, &id, &err);
     if (code == -EAGAIN) {
         tell_problem(worker, err.text);
@@ -119,8 +126,28 @@ static uint32_t find_order(const struct slurm_jobs *jobs, const struct slurm_ord
     return 0;
 }
 
-/* After a full listing. */
-static void repeat_unanswered(struct slurm_worker *worker, const struct slurm_jobs *jobs)
+static void look_up(struct slurm_worker *worker, const struct request *request)
+{
+    struct slurm_news news = { .kind = SLURM_NEWS_ENDED };
+    struct error err;
+
+    if (slurm_account_jobs(request->since_s, &news.jobs, &err) < 0)
+        snprintf(news.words, sizeof(news.words), "%s", err.text);
+    tell(worker, &news);
+}
+
+static void handle(struct slurm_worker *worker, struct request *request)
+{
+    if (request->order)
+        submit(worker, request);
+    else if (request->signal)
+        send_signal(worker, request);
+    else
+        look_up(worker, request);
+}
+
+/* After a listing of all jobs, which is told before anything that is submitted now. */
+static void repeat_unanswered(struct slurm_worker *worker, struct slurm_news *news)
 {
     LIST(struct request)
     again = { worker->unanswered.items, worker->unanswered.count, worker->unanswered.capacity };
@@ -128,15 +155,19 @@ static void repeat_unanswered(struct slurm_worker *worker, const struct slurm_jo
     memset(&worker->unanswered, 0, sizeof(worker->unanswered));
     for (size_t i = 0; i < again.count; i++) {
         struct request *request = &again.items[i];
-        uint32_t id = request->order ? find_order(jobs, request->order) : 0;
-        if (!request->order) {
-            send_signal(worker, request);
-        } else if (id > 0) {
-            tell_submitted(worker, request, id);
-            slurm_order_destroy(request->order);
-        } else {
-            submit(worker, request);
+        request->is_unsure = false;
+        if (request->order)
+            request->id = find_order(&news->jobs, request->order);
+    }
+    tell(worker, news);
+    for (size_t i = 0; i < again.count; i++) {
+        struct request *request = &again.items[i];
+        if (!request->order || request->id == 0) {
+            handle(worker, request);
+            continue;
         }
+        tell_submitted(worker, request, request->id);
+        slurm_order_destroy(request->order);
     }
     list_release(&again);
 }
@@ -150,10 +181,10 @@ static void look_at_nodes(struct slurm_worker *worker)
     AUTO_FREE char *partition = mem_string(worker->partition);
     uv_mutex_unlock(&worker->mutex);
     if (slurm_api_nodes(partition, &news.nodes, &err) < 0) {
-        tell_change(worker, worker->nodes_problem, err.text);
+        tell_change(worker, SLURM_NEWS_NODES_PROBLEM, worker->nodes_problem, err.text);
         return;
     }
-    tell_change(worker, worker->nodes_problem, "");
+    tell_change(worker, SLURM_NEWS_NODES_PROBLEM, worker->nodes_problem, "");
     tell(worker, &news);
 }
 
@@ -182,15 +213,9 @@ static void look_at_jobs(struct slurm_worker *worker)
     tell_problem(worker, "");
     if (code == 0)
         return;
-    if (worker->unanswered.count > 0) { /* the listing precedes what is submitted now */
-        repeat_unanswered(worker, &news.jobs);
-        slurm_jobs_release(&news.jobs);
-        worker->since = 0;
-        return;
-    }
     if (has_taken_away(&news.jobs)) /* tarn must not start it again on the node that failed */
         look_at_nodes(worker);
-    tell(worker, &news);
+    repeat_unanswered(worker, &news);
 }
 
 static void run(void *arg)
@@ -206,10 +231,7 @@ static void run(void *arg)
             struct request request = worker->requests.items[0];
             list_remove_first(&worker->requests, 1);
             uv_mutex_unlock(&worker->mutex);
-            if (request.order)
-                submit(worker, &request);
-            else
-                send_signal(worker, &request);
+            handle(worker, &request);
             uv_mutex_lock(&worker->mutex);
         }
         if (now >= due) {
@@ -254,9 +276,16 @@ static void add_request(struct slurm_worker *worker, struct request request)
 }
 
 void slurm_worker_submit(struct slurm_worker *worker, uint64_t job, uint32_t attempt,
-                         struct slurm_order *order)
+                         struct slurm_order *order, bool is_unsure)
 {
-    add_request(worker, (struct request){ .job = job, .attempt = attempt, .order = order });
+    add_request(
+        worker,
+        (struct request){ .job = job, .attempt = attempt, .order = order, .is_unsure = is_unsure });
+}
+
+void slurm_worker_look_up(struct slurm_worker *worker, int64_t since_s)
+{
+    add_request(worker, (struct request){ .since_s = since_s });
 }
 
 void slurm_worker_signal(struct slurm_worker *worker, uint32_t id, int signal, bool has_steps)

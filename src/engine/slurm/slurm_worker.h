@@ -9,7 +9,7 @@
  * order in which they happened: a listing that follows the answer to a submission has that job.
  *
  * A submission without an answer may have arrived. It is repeated only after a listing of all jobs
- * that does not have it.
+ * that does not have it. The same holds for one that an earlier daemon may have sent.
  */
 
 #include <uv.h>
@@ -21,7 +21,9 @@ enum slurm_news_kind {
     SLURM_NEWS_REFUSED,   /* words */
     SLURM_NEWS_JOBS,
     SLURM_NEWS_NODES,
+    SLURM_NEWS_ENDED,   /* what Slurm's accounting knows; words: why it knows nothing */
     SLURM_NEWS_PROBLEM, /* words; "": it is over */
+    SLURM_NEWS_NODES_PROBLEM,
 };
 
 struct slurm_news {
@@ -43,7 +45,10 @@ int slurm_worker_create(uv_loop_t *loop, const char *partition,
 void slurm_worker_destroy(struct slurm_worker *worker);
 
 void slurm_worker_submit(struct slurm_worker *worker, uint64_t job, uint32_t attempt,
-                         struct slurm_order *order); /* which it owns from now on */
+                         struct slurm_order *order, /* which it owns from now on */
+                         bool is_unsure);           /* it may have been submitted before */
+/* Ask Slurm's accounting for jobs that were there after this time (since 1970). */
+void slurm_worker_look_up(struct slurm_worker *worker, int64_t since_s);
 void slurm_worker_signal(struct slurm_worker *worker, uint32_t id, int signal, bool has_steps);
 /* Another partition from now on. */
 void slurm_worker_partition(struct slurm_worker *worker, const char *partition);
