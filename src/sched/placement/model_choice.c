@@ -98,8 +98,8 @@ bool models_are_mixed(const struct placing *placing)
         uint32_t role = placing->members[lease->slices[i].rank].role;
         uint32_t slot = layout->slot_of_device.items[lease->slices[i].device];
         uint32_t model = layout->kinds.items[layout->slots.items[slot].kind].model;
-        if (!placing->choices[role].items)
-            continue;
+        if (!placing->choices[role].items || lease->slices[i].kind == SHARE_MIG)
+            continue; /* of instances any model will do, as where nothing else is asked for */
         if (models[role] != 0 && models[role] != model)
             return true;
         models[role] = model;
