@@ -155,6 +155,7 @@ size_t order_groups(const struct order *order, gid_t *groups, size_t count_max);
 
 /* shim_status.c */
 enum status_answer { STATUS_OURS, STATUS_TAKEN, STATUS_FAILED };
+/* While the disk is full it waits, until it is asked to stop or the engine is gone. */
 enum status_answer status_take(struct shim *shim);
 void record_forked(struct shim *shim);
 void record_started(struct shim *shim);

@@ -4,12 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 4096, RETRY_MS = 1000 };
+enum { PATH_SIZE = 4096, RETRY_MS = 1000, ROOM_EVERY_MS = 200 };
 
 /* Give the file its name unless the name is taken: 0 or an errno. */
 static int name_claim(const char *temporary, const char *path)
@@ -66,26 +67,56 @@ static bool status_fill(struct shim *shim)
     return record_write(shim, record);
 }
 
-enum status_answer status_take(struct shim *shim)
+/* 0, EEXIST: another shim has it, or what is wrong. */
+static int status_try(struct shim *shim)
 {
     char temporary[PATH_SIZE];
-    const char *path = shim->order.status;
 
-    snprintf(temporary, sizeof(temporary), "%s.new.%d", path, getpid());
+    snprintf(temporary, sizeof(temporary), "%s.new.%d", shim->order.status, getpid());
     shim->status_fd = status_create(temporary);
-    if (shim->status_fd < 0) {
-        shim_fail(shim, errno, "cannot keep the job's status: %s: %s", path, words_errno(errno));
-        return STATUS_FAILED;
-    }
-    int code = status_fill(shim) ? name_claim(temporary, path) : errno;
+    if (shim->status_fd < 0)
+        return errno;
+    int code = status_fill(shim) ? name_claim(temporary, shim->order.status) : errno;
     if (code == 0)
-        return STATUS_OURS;
+        return 0;
     unlink(temporary);
     close(shim->status_fd);
     shim->status_fd = -1;
+    return code;
+}
+
+/* A full disk is not the job's fault: it starts when there is room again. False: it was asked to
+ * stop, or the engine is gone, which would start another shim. */
+static bool wait_for_room(struct shim *shim, const sigset_t *stops, pid_t engine)
+{
+    struct timespec pause = { .tv_nsec = ROOM_EVERY_MS * 1000000L };
+
+    if (sigtimedwait(stops, NULL, &pause) > 0) {
+        shim->is_stopping = true;
+        shim_fail(shim, ECANCELED, "stopped before it started");
+        return false;
+    }
+    return getppid() == engine;
+}
+
+enum status_answer status_take(struct shim *shim)
+{
+    pid_t engine = getppid();
+    sigset_t stops;
+
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGTERM);
+    sigaddset(&stops, SIGINT);
+    sigprocmask(SIG_BLOCK, &stops, NULL); /* signals_open() reads what is pending */
+    int code = status_try(shim);
+    while ((code == ENOSPC || code == EDQUOT) && wait_for_room(shim, &stops, engine))
+        code = status_try(shim);
+    if (code == 0)
+        return STATUS_OURS;
     if (code == EEXIST)
         return STATUS_TAKEN;
-    shim_fail(shim, code, "cannot keep the job's status: %s: %s", path, words_errno(code));
+    shim_fail(shim, code, "cannot keep the job's status: %s: %s", shim->order.status,
+              words_errno(code));
     return STATUS_FAILED;
 }
 
