@@ -30,6 +30,10 @@ static json_t *view_submitted(const struct submitting *submit, size_t number)
         if (!group || json_array_size(jobs) == LISTED_MAX)
             break;
     }
+    /* Of a group the first: the others do not start sooner. */
+    for (uint64_t id = group ? group->id + 1 : 0;
+         group && group->started_count == 0 && !job && id <= group->last; id++)
+        job = state_job(state, id);
     if (job && job->state != JOB_ENDED && !job_is_active(job)) {
         AUTO_RELEASE(text) struct text text = { 0 };
         struct why why;

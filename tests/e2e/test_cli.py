@@ -620,6 +620,16 @@ def test_logs_are_printed_and_followed(shell):
     assert "no such job" in shell.refused(1, "logs", "99")
 
 
+def test_jobs_that_have_not_started_say_so(busy):
+    submitted = busy.out("submit", "--array", "0-3", "--gpus", 1, "--", "true")
+    assert " 4 tasks · waits: 1 gpu wanted, 0 free" in submitted, submitted
+    assert " · starts\n" in busy.out("submit", "--array", "0-1", "--cpus", "0.1", "--", "true")
+    waiting = busy.out("submit", "--parsable", "--gpus", 1, "--", "true").strip()
+    done = busy.run("logs", waiting)
+    assert (done.returncode, done.stdout) == (0, "") and "has not started; tarn why %s" % waiting in done.stderr, done
+    assert busy.run("logs", "1").stderr == ""
+
+
 def test_a_configuration_is_compared_and_applied(busy):
     busy.file("c.yaml", "queues: {research: {weight: 3, limit: 2}}\n")
     before = busy.out("config", "show")

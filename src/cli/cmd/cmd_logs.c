@@ -38,11 +38,12 @@ static void build_path(const char *id, const struct options *options, struct tex
 /* The output of one job, as it wrote it, or with a prefix before each line. */
 struct copy {
     const char *prefix; /* NULL: none */
-    bool is_in_line;
+    bool is_in_line, has_any;
 };
 
 static void put(struct copy *copy, const char *bytes, size_t length)
 {
+    copy->has_any = true;
     while (copy->prefix && length > 0) {
         const char *end = memchr(bytes, '\n', length);
         size_t part = end ? (size_t)(end - bytes) + 1 : length;
@@ -95,6 +96,17 @@ static int copy_stream(struct session *session, struct client_stream *stream, st
     return 0;
 }
 
+/* Why there is no output yet. */
+static void tell_wait(const struct each *each, const char *id)
+{
+    AUTO_FREE char *path = mem_printf("/v1/jobs/%s", id);
+    AUTO(json) json_t *job = NULL;
+
+    if (session_get(each->session, path, &job, NULL) == 0 && field_number(job, "attempt") == 0 &&
+        strcmp(field_text(job, "state"), "ended") != 0)
+        fprintf(stderr, "tarn: job %s has not started; tarn why %s explains the wait\n", id, id);
+}
+
 static int copy_job(const struct each *each, const char *id, const char *prefix, struct error *err)
 {
     struct copy copy = { .prefix = prefix };
@@ -111,6 +123,8 @@ static int copy_job(const struct each *each, const char *id, const char *prefix,
     if (is_followed)
         watch_close(&watch);
     client_stream_close(&stream);
+    if (code == 0 && !copy.has_any && !each->options->is_quiet)
+        tell_wait(each, id);
     return code;
 }
 
