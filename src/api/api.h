@@ -27,6 +27,9 @@ void api_handle(void *user, struct http_request *request);
 /* Serves only /metrics and below; for a public socket. */
 void api_handle_metrics(void *user, struct http_request *request);
 
+/* Why a job waits and when it is expected to start, in one line. */
+void api_say_waiting(const struct api *api, const struct job *job, struct text *text);
+
 /* The changes of these jobs are durable: tell the followers. */
 void api_changed(struct api *api, const uint64_t *jobs, size_t count);
 

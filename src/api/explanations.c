@@ -415,6 +415,22 @@ static json_t *why_of_group(struct call *call, const struct group *group)
                      "several jobs, each with a reason of its own", "text", text, "lines", lines);
 }
 
+void api_say_waiting(const struct api *api, const struct job *job, struct text *text)
+{
+    struct start_estimate start;
+    struct why why;
+    uint32_t ahead;
+
+    sched_why(api_brain(api), api->inquiry, job, &why, &ahead);
+    why_say(api, job, &why, ahead, text);
+    if (!api_start_beside(api, job, &why, &start))
+        return;
+    json_t *at = view_time(api, start.median);
+    if (json_is_string(at)) /* to the minute */
+        text_printf(text, "; expected start %.16sZ", json_string_value(at));
+    json_decref(at);
+}
+
 json_t *handle_why(struct call *call)
 {
     const struct api *api = call->api;

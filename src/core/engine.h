@@ -164,6 +164,7 @@ struct engine_arrival {
     const char *name;     /* permanent and unique: "slurm/4711" */
     const char *document; /* the job as JSON, as for POST /v1/jobs; one job, no schedule */
     const char *user;     /* name of its user */
+    const char *account;  /* its queue, if there is one with this name; NULL: none */
     uint32_t uid, gid;
 };
 
@@ -226,6 +227,12 @@ struct engine_ops {
     /* The number that an arrival got in tarn; 0: it is refused, because of err. NULL: the engine
      * reports no arrivals. */
     void (*answer)(struct engine *engine, const char *name, uint64_t job, const struct error *err);
+    /* What tarn says now about an arrival that it has not started, for the listings of the engine:
+     * once soon after the answer, and after each change. is_over: it will not be started, because
+     * of words. After a restart also for arrivals that this engine has not reported. NULL: not
+     * wanted. */
+    void (*note)(struct engine *engine, const char *name, uint64_t job, const char *words,
+                 bool is_over);
     /* Why the engine has not started this attempt yet, or cannot do what is asked of it; attempt 0:
      * for a job that was not granted. NULL: there is no reason; valid until the next turn of the
      * loop. The operation is NULL: there is never one. */
@@ -247,7 +254,7 @@ struct engine_options {
 };
 
 /* A module exports this as tarn_engine_module. The version changes with this header. */
-enum { ENGINE_MODULE_VERSION = 7 };
+enum { ENGINE_MODULE_VERSION = 8 };
 
 struct engine_module {
     uint32_t version;

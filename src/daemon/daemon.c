@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "control/tend.h"
 #include "daemon/alert/alerter.h"
+#include "daemon/arrival_notes.h"
 #include "daemon/cleaner.h"
 #include "daemon/engine_module.h"
 #include "daemon/hub.h"
@@ -410,6 +411,9 @@ static int open_door(struct daemon *daemon, struct error *err)
                                                                 .owner = geteuid() });
     fill_ports(daemon);
     daemon->api = api_create(&daemon->ports, &daemon->loop);
+    if (daemon->engine->ops->note)
+        daemon->reporter.notes =
+            arrival_notes_create(&daemon->loop, daemon->hub, daemon->engine, daemon->api);
     struct http_options http = {
         .loop = &daemon->loop,
         .listen_fd = fd,
@@ -499,6 +503,8 @@ static void close_all(struct daemon *daemon)
     daemon->forecaster = NULL;
     http_destroy(daemon->metrics);
     http_destroy(daemon->http);
+    arrival_notes_destroy(daemon->reporter.notes);
+    daemon->reporter.notes = NULL;
     api_destroy(daemon->api);
     daemon->api = NULL;
     uv_timer_stop(&daemon->tending);

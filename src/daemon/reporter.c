@@ -9,6 +9,7 @@
 #include "control/job_change.h"
 #include "control/submit.h"
 #include "core/state/attempt_launch.h"
+#include "daemon/arrival_notes.h"
 #include "daemon/inventory.h"
 #include "io/log.h"
 #include "node/machine.h"
@@ -62,10 +63,23 @@ struct arrival {
     const struct reporter *reporter;
     struct identity who;
     char *name, *document; /* name: NULL: see job; document: NULL: withdrawn */
+    char *account;         /* may be NULL */
     char *reason;          /* of a withdrawal */
     uint64_t job;
     usec_t duration_max; /* of a change of the limit */
 };
+
+/* An account is a queue of the same name, if that takes jobs. */
+static void choose_queue(const struct arrival *arrival, json_t *document)
+{
+    const struct state *state = state_of(arrival->reporter);
+    int64_t found = arrival->account ? state_find_queue(state, arrival->account) : -1;
+
+    if (found < 0 || state->queues.items[found].is_removed ||
+        state->queues.items[found].child_count > 0)
+        return;
+    json_object_set_new(document, "queue", json_string(arrival->account));
+}
 
 static int submit_arrival(struct arrival *arrival, struct error *err)
 {
@@ -76,6 +90,7 @@ static int submit_arrival(struct arrival *arrival, struct error *err)
                           &document, err);
     if (code < 0)
         return error_prefix(err, REFUSED_BAD, "%s", arrival->name);
+    choose_queue(arrival, document);
     code = submit_read(&submit, &arrival->who, document, err);
     submit.external = arrival->name;
     if (code == 0 && !submit_is_one_job(&submit))
@@ -151,6 +166,9 @@ static void done_arrival(struct change *change, int code, const struct error *er
     }
     if (arrival->document && code != REFUSED_DISK_FULL && code != REFUSED_STOPPING)
         engine->ops->answer(engine, arrival->name, code < 0 ? 0 : arrival->job, err);
+    if (arrival->document && code == 0)
+        arrival_notes_add(arrival->reporter->notes, arrival->job, arrival->name);
+    free(arrival->account);
     free(arrival->name);
     free(arrival->document);
     free(arrival->reason);
@@ -172,7 +190,8 @@ static void on_arrived(void *user, const struct engine_arrival *arrival)
     struct arrival made = { .change.run = run_arrival,
                             .reporter = reporter,
                             .name = mem_string(arrival->name),
-                            .document = mem_string(arrival->document) };
+                            .document = mem_string(arrival->document),
+                            .account = mem_string(arrival->account) };
 
     assert(reporter->engine->ops->answer);
     identity_set(&made.who, IDENTITY_ENGINE, arrival->user, arrival->uid, arrival->gid,

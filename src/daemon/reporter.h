@@ -14,6 +14,7 @@
 #include "core/engine.h"
 #include "daemon/hub.h"
 
+struct arrival_notes;
 struct inventory;
 struct machine;
 
@@ -23,6 +24,7 @@ struct reporter {
     struct engine *engine;   /* set when it is open; it does not report before */
     struct machine *machine; /* the same */
     struct inventory *inventory;
+    struct arrival_notes *notes; /* NULL: not yet, or not wanted */
 };
 
 /* The callbacks for an engine; reporter must not move. */

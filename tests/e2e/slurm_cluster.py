@@ -15,6 +15,7 @@ from tarn_test import IS_ROOT, PATIENCE_S, wait_until
 GPUS = 4
 CPUS = 16
 MEMORY_MIB = 4096
+PLUGINS = ("/usr/lib/x86_64-linux-gnu/slurm-wlm", "/usr/lib/aarch64-linux-gnu/slurm-wlm", "/usr/lib64/slurm", "/usr/lib/slurm")
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "scontrol", "squeue", "sbatch", "scancel")
 
 

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "engine/slurm/gres.h"
 #include "engine/slurm/slurm_account.h"
+#include "engine/slurm/slurm_document.h"
 #include "engine/slurm/slurm_order.h"
 
 static const char *const env_a[] = { "PATH=/bin", "RANK=0", "SLURM_JOB_ID=3", NULL };
@@ -215,6 +216,71 @@ static void test_ends_in_the_accounting(void **state)
     assert_false(read_line("", &job));
 }
 
+static void expect_document(const struct slurm_wish *wish, const char *words)
+{
+    const struct slurm_largest largest = { 4, 16000 };
+    struct error err = { "" };
+    AUTO_FREE char *document = slurm_document(wish, &largest, &err);
+
+    assert_string_equal(document ? document : err.text, words);
+}
+
+static void test_what_a_held_job_asks_for(void **state)
+{
+#define START "{\"run\":\": runs in Slurm\",\"requeue\":false,"
+    (void)state;
+    expect_document(
+        &(struct slurm_wish){ .node_count = 2,
+                              .task_count = 4,
+                              .cpu_count = 9,
+                              .per_node = (char *)"gres:gpu:h100:3",
+                              .memory_mib = 100,
+                              .is_memory_per_cpu = true,
+                              .limit_min = 10,
+                              .features = (char *)"a&b",
+                              .req_nodes = (char *)"n1",
+                              .name = (char *)"a \"b\\",
+                              .cwd = (char *)"/w",
+                              .output = (char *)"/o%j" },
+        START "\"nodes\":2,\"cpus\":5,\"gpus\":\"h100:3\",\"memory\":500,\"max_duration\":\"11m\","
+              "\"where\":[\"a\",\"b\",\"node=n1\"],\"name\":\"a \\\"b\\\\\",\"cwd\":\"/w\"}");
+    expect_document(&(struct slurm_wish){ .per_job = (char *)"gres/gpu:6", .cpu_count = 2 },
+                    START "\"nodes\":2,\"cpus\":1,\"gpus\":\"3\"}");
+    expect_document(&(struct slurm_wish){ .per_task = (char *)"gres:gpu:1", .task_count = 3 },
+                    START "\"nodes\":1,\"cpus\":1,\"gpus\":\"3\"}");
+    expect_document(&(struct slurm_wish){ .is_exclusive = true, .cpu_count = 1 },
+                    START "\"nodes\":1,\"cpus\":16}");
+    expect_document(&(struct slurm_wish){ .per_node = (char *)"gres:gpu:a:1,gres:gpu:b:1" },
+                    "it asks for GPUs of several models");
+    expect_document(&(struct slurm_wish){ .per_node = (char *)"gres:shard:4" },
+                    "it asks for a part of a GPU");
+    expect_document(&(struct slurm_wish){ .features = (char *)"[a|b]" },
+                    "its constraint '[a|b]' is not a list of features");
+    expect_document(&(struct slurm_wish){ .req_nodes = (char *)"n[1-2]" },
+                    "it asks for several nodes by name");
+    expect_document(&(struct slurm_wish){ .is_component = true }, "it is a heterogeneous job");
+}
+
+static void expect_tasks(const char *text, uint32_t count, uint32_t last)
+{
+    AUTO_FREE uint32_t *tasks = NULL;
+
+    assert_int_equal(slurm_tasks(text, &tasks), count);
+    assert_true(count == 0 || tasks[count - 1] == last);
+}
+
+static void test_tasks_of_an_array(void **state)
+{
+    (void)state;
+    expect_tasks("0-9", 10, 9);
+    expect_tasks("1-7:2,12%4", 5, 12);
+    expect_tasks("3", 1, 3);
+    expect_tasks(NULL, 0, 0);
+    expect_tasks("1-5,...", 0, 0);
+    expect_tasks("0-4294967295", 0, 0);
+    expect_tasks("0-9:0", 0, 0);
+}
+
 static void expect_refused(const struct engine_launch *launches, uint32_t count, const char *words)
 {
     static struct watch_rules rules;
@@ -246,6 +312,8 @@ int main(void)
         cmocka_unit_test(test_nodes_that_get_the_same_are_one_component),
         cmocka_unit_test(test_the_limit_of_slurm_is_read_back),
         cmocka_unit_test(test_ends_in_the_accounting),
+        cmocka_unit_test(test_what_a_held_job_asks_for),
+        cmocka_unit_test(test_tasks_of_an_array),
         cmocka_unit_test(test_what_slurm_cannot_allocate_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
@@ -140,6 +141,60 @@ static void read_parts(const slurm_job_info_t *from, struct slurm_job *to)
     slurm_hostlist_destroy(hosts);
 }
 
+static struct slurm_wish *read_wish(const slurm_job_info_t *from)
+{
+    struct slurm_wish *wish = mem_zero(1, sizeof(*wish));
+    char output[4096] = "";
+
+    slurm_get_job_stdout(output, sizeof(output), (slurm_job_info_t *)(uintptr_t)from);
+    *wish = (struct slurm_wish){
+        .name = mem_string(from->name),
+        .user = mem_string(from->user_name),
+        .account = mem_string(from->account),
+        .partition = mem_string(from->partition),
+        .comment = mem_string(from->comment),
+        .features = mem_string(from->features),
+        .req_nodes = mem_string(from->req_nodes),
+        .exc_nodes = mem_string(from->exc_nodes),
+        .reservation = mem_string(from->resv_name),
+        .per_node = mem_string(from->tres_per_node),
+        .per_job = mem_string(from->tres_per_job),
+        .per_task = mem_string(from->tres_per_task),
+        .per_socket = mem_string(from->tres_per_socket),
+        .cwd = mem_string(from->work_dir),
+        .output = mem_string(output),
+        .tasks = mem_string(from->array_task_str),
+        .array = from->array_job_id,
+        .task = from->array_task_id,
+        .uid = from->user_id,
+        .gid = from->group_id,
+        .node_count = from->num_nodes,
+        .task_count = from->num_tasks,
+        .cpu_count = from->num_cpus,
+        .limit_min = from->time_limit < INFINITE - 1 ? from->time_limit : 0,
+        .memory_mib = (int64_t)(from->pn_min_memory & ~MEM_PER_CPU),
+        .is_memory_per_cpu = (from->pn_min_memory & MEM_PER_CPU) != 0,
+        .is_exclusive = from->shared == JOB_SHARED_NONE,
+        .is_component = from->het_job_id > 0,
+        .is_ready =
+            (!from->dependency || !from->dependency[0]) && from->eligible_time <= time(NULL),
+    };
+    return wish;
+}
+
+static void wish_destroy(struct slurm_wish *wish)
+{
+    if (!wish)
+        return;
+    char *texts[] = { wish->name,        wish->user,     wish->account,   wish->partition,
+                      wish->comment,     wish->features, wish->req_nodes, wish->exc_nodes,
+                      wish->reservation, wish->per_node, wish->per_job,   wish->per_task,
+                      wish->per_socket,  wish->cwd,      wish->output,    wish->tasks };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        free(texts[i]);
+    free(wish);
+}
+
 static struct slurm_job read_job(const slurm_job_info_t *from)
 {
     uint32_t base = from->job_state & JOB_STATE_BASE;
@@ -165,6 +220,8 @@ static struct slurm_job read_job(const slurm_job_info_t *from)
         job.waits = reason_word(from->state_reason);
         job.is_held = from->priority == 0 || from->state_reason == WAIT_HELD ||
                       from->state_reason == WAIT_HELD_USER;
+        if (job.is_held && strncmp(from->comment ? from->comment : "", "tarn=", 5) != 0)
+            job.wish = read_wish(from);
     }
     if (!(from->pn_min_memory & MEM_PER_CPU))
         job.memory_mib = (int64_t)from->pn_min_memory;
@@ -180,6 +237,7 @@ static void job_release(struct slurm_job *job)
     }
     list_release(&job->parts);
     free(job->comment);
+    wish_destroy(job->wish);
 }
 
 void slurm_jobs_release(struct slurm_jobs *jobs)
@@ -378,6 +436,48 @@ static int submit(job_desc_msg_t *jobs, uint32_t count, submit_response_msg_t **
     return code;
 }
 
+static int update(job_desc_msg_t *job, const char *what, struct error *err)
+{
+    if (slurm_update_job(job) == SLURM_SUCCESS)
+        return 0;
+    int code = fail(what, err);
+    return code == -EAGAIN ? code : -ESRCH;
+}
+
+/* As `scontrol release`, to exactly these nodes. */
+static int release(const struct slurm_order *order, struct error *err)
+{
+    const struct slurm_component *component = &order->components.items[0];
+    job_desc_msg_t job;
+
+    slurm_init_job_desc_msg(&job);
+    job.job_id_str = order->adopted;
+    job.comment = order->comment;
+    job.req_nodes = component->nodes;
+    job.min_nodes = job.max_nodes = component->node_count;
+    job.requeue = 0; /* tarn decides what runs again */
+    job.priority = INFINITE;
+    return update(&job, "the job cannot be released", err);
+}
+
+int slurm_api_comment(const char *id, const char *comment, struct error *err)
+{
+    job_desc_msg_t job;
+
+    slurm_init_job_desc_msg(&job);
+    job.job_id_str = (char *)(uintptr_t)id;
+    job.comment = (char *)(uintptr_t)comment;
+    return update(&job, "the comment cannot be set", err);
+}
+
+int slurm_api_cancel(const char *id, struct error *err)
+{
+    if (slurm_kill_job2(id, SIGKILL, 0, NULL) == SLURM_SUCCESS)
+        return 0;
+    int code = fail("the job cannot be cancelled", err);
+    return code == -EAGAIN ? code : -ESRCH;
+}
+
 int slurm_api_submit(const struct slurm_order *order, uint32_t *ret_id, struct error *err)
 {
     uint32_t count = (uint32_t)order->components.count;
@@ -385,6 +485,9 @@ int slurm_api_submit(const struct slurm_order *order, uint32_t *ret_id, struct e
     AUTO_FREE char **gres = mem_zero(count, sizeof(*gres));
     submit_response_msg_t *answer = NULL;
 
+    *ret_id = 0;
+    if (order->adopted)
+        return release(order, err);
     for (uint32_t i = 0; i < count; i++) {
         if (order->components.items[i].gres)
             gres[i] = mem_printf(GRES_PREFIX "%s", order->components.items[i].gres);

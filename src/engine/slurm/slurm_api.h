@@ -31,6 +31,21 @@ struct slurm_part {
     int64_t cpu_milli;
 };
 
+/* What a held job asks for. Texts may be NULL. */
+struct slurm_wish {
+    char *name, *user, *account, *partition, *comment;
+    char *features, *req_nodes, *exc_nodes, *reservation;
+    char *per_node, *per_job, *per_task, *per_socket; /* "gres:gpu:h100:2" */
+    char *cwd, *output;                               /* output: without patterns */
+    char *tasks;                                      /* of an array that was not split: "0-9%2" */
+    uint32_t array, task;                             /* array: its number; 0: none */
+    uint32_t uid, gid;
+    uint32_t node_count, task_count, cpu_count, limit_min; /* limit_min: 0: none */
+    int64_t memory_mib;                                    /* 0: not stated */
+    bool is_memory_per_cpu, is_exclusive, is_component;
+    bool is_ready; /* nothing but the hold keeps it from running: no dependency, no begin time */
+};
+
 struct slurm_job {
     uint32_t id;
     char *comment;
@@ -41,7 +56,8 @@ struct slurm_job {
     const char *reason; /* why it was taken away, or if it waits, why it can never start; static */
     const char *waits;  /* if it waits: Slurm's word for the reason; static */
     bool is_held;       /* it waits until it is released */
-    uint32_t limit_min; /* UINT32_MAX: not known, or none */
+    struct slurm_wish *wish; /* if it is held and has no mark of tarn */
+    uint32_t limit_min;      /* UINT32_MAX: not known, or none */
     uint32_t restarts;
     int64_t memory_mib; /* of each node; 0: not known */
     LIST(struct slurm_part) parts;
@@ -81,6 +97,7 @@ struct slurm_order {
     uint32_t env_count;
     uint32_t limit_min; /* 0: the default */
     bool append;
+    char *adopted; /* "4711_3": release this job to the nodes of the component; NULL: a new job */
     uint32_t uid, gid;
 };
 
@@ -91,10 +108,13 @@ int slurm_api_jobs(int64_t *since, struct slurm_jobs *ret, struct error *err);
  * (no such partition). */
 int slurm_api_nodes(const char *partition, struct slurm_nodes *ret, struct error *err);
 /* Fails with -EAGAIN: there was no answer, so it may have been submitted. All other codes: Slurm
- * refused it. */
+ * refused it. ret_id: 0: not known, of an adopted job. */
 int slurm_api_submit(const struct slurm_order *order, uint32_t *ret_id, struct error *err);
 /* SIGKILL cancels the job. has_steps: signal its steps only, not the batch script. Fails with
  * -EAGAIN (no answer) or -ESRCH (it does not run). */
+/* Fails with -EAGAIN or -ESRCH. */
+int slurm_api_comment(const char *job, const char *comment, struct error *err);
+int slurm_api_cancel(const char *job, struct error *err);
 int slurm_api_signal(uint32_t id, int signal, bool has_steps, struct error *err);
 
 void slurm_jobs_release(struct slurm_jobs *jobs);

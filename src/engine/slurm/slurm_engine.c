@@ -15,6 +15,7 @@
 
 #include "base/text.h"
 #include "engine/slurm/gres.h"
+#include "engine/slurm/slurm_adopt.h"
 #include "engine/slurm/slurm_order.h"
 #include "engine/slurm/slurm_worker.h"
 #include "io/file.h"
@@ -58,6 +59,8 @@ struct slurm_engine {
     struct engine engine;
     struct engine_options options;
     struct slurm_worker *worker;
+    struct slurm_adopt *adopt;
+    struct slurm_largest largest; /* node that was reported */
     uv_timer_t timer;
     char instance[2 * INSTANCE_BYTES + 1];
     LIST(struct attempt) attempts;    /* ascending */
@@ -324,6 +327,9 @@ static void look_at(struct attempt *attempt, const struct slurm_job *job,
     if (!is_the_one(attempt, job) || attempt->is_over)
         return;
     attempt->id = job->id;
+    if (attempt->signal_due && job->phase != SLURM_IS_OVER)
+        cancel(attempt, attempt->signal_due);
+    attempt->signal_due = 0;
     attempt->is_sought = attempt->is_missing = false;
     attempt->waits[0] = '\0';
     if (!attempt->is_started && job->has_run)
@@ -382,11 +388,13 @@ static void note_jobs(const struct slurm_jobs *jobs)
     bool is_any_missing = false;
 
     forget_foreign();
+    slurm_adopt_begin(only.adopt);
     for (size_t i = 0; i < jobs->all.count; i++) {
         const struct slurm_job *job = &jobs->all.items[i];
         struct slurm_mark mark;
         if (!slurm_mark_read(only.instance, job->comment, &mark)) {
             add_foreign(job);
+            slurm_adopt_see(only.adopt, job, &only.largest);
             continue;
         }
         struct attempt *attempt = find_attempt(mark.job, mark.attempt);
@@ -399,6 +407,7 @@ static void note_jobs(const struct slurm_jobs *jobs)
         }
         slurm_mark_release(&mark);
     }
+    slurm_adopt_end(only.adopt);
     for (size_t i = 0; i < only.attempts.count; i++) {
         struct attempt *attempt = &only.attempts.items[i];
         bool is_expected = attempt->id > 0 || attempt->is_sought;
@@ -486,6 +495,9 @@ static void report_node(const struct slurm_node *node)
                                 .devices = devices,
                                 .device_count = count };
     subtract_foreign(node, devices, count, &told);
+    only.largest.gpus = count > only.largest.gpus ? count : only.largest.gpus;
+    if (node->cpu_milli > only.largest.cpu_milli)
+        only.largest.cpu_milli = node->cpu_milli;
     only.options.reports.node(only.options.reports.user, &told, false);
 }
 
@@ -539,7 +551,8 @@ static void on_submitted(const struct slurm_news *news)
 {
     struct attempt *attempt = find_attempt(news->job, news->attempt);
 
-    if (!attempt) /* the next listing finds the job, and it is cancelled */
+    /* the next listing finds the job: an adopted one, or one that is cancelled then */
+    if (!attempt || news->id == 0)
         return;
     attempt->id = news->id;
     if (attempt->signal_due)
@@ -609,9 +622,16 @@ static int start(struct engine *engine, const struct engine_launch *launches, ui
     (void)engine;
     if (find_attempt(launches[0].id.job, launches[0].id.attempt))
         return 0; /* all of its members are */
-    int code = slurm_order_make(only.instance, only.options.rules, launches, count, &order, err);
-    if (code < 0)
-        return code;
+    const char *adopted = slurm_adopt_number(launches[0].external);
+    if (adopted) {
+        order = slurm_order_adopt(only.instance, launches, count, adopted);
+        slurm_adopt_release(only.adopt, launches[0].external);
+    } else {
+        int code =
+            slurm_order_make(only.instance, only.options.rules, launches, count, &order, err);
+        if (code < 0)
+            return code;
+    }
     struct attempt *attempt = add_attempt(launches[0].id.job, launches[0].id.attempt);
     attempt->stop_signal = launches[0].stop_signal;
     for (uint32_t i = 0; i < count; i++)
@@ -700,11 +720,25 @@ static void forget(struct engine *engine, const struct engine_attempt *which)
     list_remove(&only.attempts, (size_t)(attempt - only.attempts.items));
 }
 
+static void answer(struct engine *engine, const char *name, uint64_t job, const struct error *err)
+{
+    (void)engine;
+    slurm_adopt_answer(only.adopt, name, job, err);
+}
+
+static void note(struct engine *engine, const char *name, uint64_t job, const char *words,
+                 bool is_over)
+{
+    (void)engine;
+    slurm_adopt_note(only.adopt, name, job, words, is_over);
+}
+
 static void destroy(struct engine *engine)
 {
     (void)engine;
     uv_timer_stop(&only.timer);
     slurm_worker_destroy(only.worker);
+    slurm_adopt_destroy(only.adopt);
     for (size_t i = 0; i < only.attempts.count; i++)
         list_release(&only.attempts.items[i].ranks);
     list_release(&only.attempts);
@@ -752,6 +786,8 @@ static int create(const struct engine_options *options, struct engine **ret, str
                                            .signal = send_signal,
                                            .recover = recover,
                                            .forget = forget,
+                                           .answer = answer,
+                                           .note = note,
                                            .trouble = trouble,
                                            .destroy = destroy };
 
@@ -767,6 +803,7 @@ static int create(const struct engine_options *options, struct engine **ret, str
                                    &only.worker, err);
     if (code < 0)
         return code;
+    only.adopt = slurm_adopt_create(options, only.worker);
     uv_timer_init(options->loop, &only.timer);
     uv_timer_start(&only.timer, on_tick, TICK_MS, TICK_MS);
     *ret = &only.engine;

@@ -391,12 +391,32 @@ int slurm_order_make(const char *instance, const struct watch_rules *rules,
     return 0;
 }
 
+struct slurm_order *slurm_order_adopt(const char *instance, const struct engine_launch *launches,
+                                      uint32_t count, const char *adopted)
+{
+    struct slurm_order *order = mem_zero(1, sizeof(*order));
+    AUTO_FREE struct node_use *uses = mem_zero(count, sizeof(*uses));
+    uint32_t used = add_up(launches, count, uses);
+    struct slurm_component component = { .node_count = used };
+    struct text nodes = { 0 };
+
+    for (uint32_t i = 0; i < used; i++)
+        text_printf(&nodes, "%s%s", i > 0 ? "," : "", uses[i].node);
+    component.nodes = text_take(&nodes);
+    list_add(&order->components, component);
+    order->adopted = mem_string(adopted);
+    order->comment = mark_write(instance, launches, count);
+    return order;
+}
+
 void slurm_order_destroy(struct slurm_order *order)
 {
     if (!order)
         return;
-    char *texts[] = { order->name, order->comment, order->partition, order->account, order->script,
-                      order->cwd,  order->output,  order->error,     order->input };
+    char *texts[] = {
+        order->name, order->comment, order->partition, order->account, order->script,
+        order->cwd,  order->output,  order->error,     order->input,   order->adopted
+    };
     LIST_EACH (struct slurm_component, component, &order->components) {
         free(component->nodes);
         free(component->gres);

@@ -33,6 +33,10 @@ int slurm_order_make(const char *instance, const struct watch_rules *rules,
                      const struct engine_launch *launches, uint32_t count, struct slurm_order **ret,
                      struct error *err);
 
+/* The release of a job that was submitted to Slurm (slurm_adopt.h): its number there. */
+struct slurm_order *slurm_order_adopt(const char *instance, const struct engine_launch *launches,
+                                      uint32_t count, const char *adopted);
+
 void slurm_order_destroy(struct slurm_order *order); /* NULL is fine */
 DEFINE_AUTO(slurm_order)
 

@@ -15,12 +15,21 @@ enum { JOBS_EVERY_S = 1, NODES_EVERY = 5 /* looks at the jobs */ };
 struct request {
     uint64_t job;
     uint32_t attempt, id;
-    struct slurm_order *order; /* NULL: a signal, or if signal is 0, a question to the accounting */
+    struct slurm_order *order;
+    char *adopted, *comment; /* adopted: its comment is set, or with NULL it is cancelled */
+    /* else a signal; if it is 0, a question to the accounting */
     int signal;
     bool has_steps;
     bool is_unsure;  /* it may have been submitted */
     int64_t since_s; /* of the question */
 };
+
+static void request_release(struct request *request)
+{
+    slurm_order_destroy(request->order);
+    free(request->adopted);
+    free(request->comment);
+}
 
 struct slurm_worker {
     uv_thread_t thread;
@@ -136,10 +145,29 @@ static void look_up(struct slurm_worker *worker, const struct request *request)
     tell(worker, &news);
 }
 
+static void change_adopted(struct slurm_worker *worker, struct request *request)
+{
+    struct error err;
+
+    int code = request->comment ? slurm_api_comment(request->adopted, request->comment, &err)
+                                : slurm_api_cancel(request->adopted, &err);
+    if (code == -EAGAIN) {
+        tell_problem(worker, err.text);
+        if (!request->comment) {
+            list_add(&worker->unanswered, *request);
+            return;
+        }
+    }
+    free(request->adopted);
+    free(request->comment);
+}
+
 static void handle(struct slurm_worker *worker, struct request *request)
 {
     if (request->order)
         submit(worker, request);
+    else if (request->adopted)
+        change_adopted(worker, request);
     else if (request->signal)
         send_signal(worker, request);
     else
@@ -293,6 +321,17 @@ void slurm_worker_signal(struct slurm_worker *worker, uint32_t id, int signal, b
     add_request(worker, (struct request){ .id = id, .signal = signal, .has_steps = has_steps });
 }
 
+void slurm_worker_comment(struct slurm_worker *worker, const char *adopted, const char *comment)
+{
+    add_request(worker,
+                (struct request){ .adopted = mem_string(adopted), .comment = mem_string(comment) });
+}
+
+void slurm_worker_cancel(struct slurm_worker *worker, const char *adopted)
+{
+    add_request(worker, (struct request){ .adopted = mem_string(adopted) });
+}
+
 void slurm_worker_partition(struct slurm_worker *worker, const char *partition)
 {
     uv_mutex_lock(&worker->mutex);
@@ -335,10 +374,10 @@ void slurm_worker_destroy(struct slurm_worker *worker)
     uv_cond_signal(&worker->cond);
     uv_mutex_unlock(&worker->mutex);
     uv_thread_join(&worker->thread);
-    for (size_t i = 0; i < worker->requests.count; i++)
-        slurm_order_destroy(worker->requests.items[i].order);
-    for (size_t i = 0; i < worker->unanswered.count; i++)
-        slurm_order_destroy(worker->unanswered.items[i].order);
+    LIST_EACH (struct request, request, &worker->requests)
+        request_release(request);
+    LIST_EACH (struct request, request, &worker->unanswered)
+        request_release(request);
     for (size_t i = 0; i < worker->news.count; i++) {
         slurm_jobs_release(&worker->news.items[i].jobs);
         slurm_nodes_release(&worker->news.items[i].nodes);

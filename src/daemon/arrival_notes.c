@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/arrival_notes.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+
+/* A reason with a time changes all the time: each is told at most once a minute. */
+enum { TICK_MS = 1000, EXPLAINED_AT_ONCE = 20, AGAIN_MS = 60000 };
+
+struct noted {
+    uint64_t job;
+    char *name, *words; /* words: as told; NULL: nothing yet */
+    uint64_t due;       /* uv_now(): not before */
+};
+
+struct arrival_notes {
+    uv_timer_t timer;
+    struct hub *hub;
+    struct engine *engine;
+    const struct api *api;
+    LIST(struct noted) all; /* ascending by job */
+};
+
+static size_t place_of(const struct arrival_notes *notes, uint64_t job)
+{
+    size_t first = 0, last = notes->all.count;
+
+    while (first < last) {
+        size_t middle = (first + last) / 2;
+        if (notes->all.items[middle].job < job)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    return first;
+}
+
+void arrival_notes_add(struct arrival_notes *notes, uint64_t job, const char *name)
+{
+    size_t place = notes ? place_of(notes, job) : 0;
+
+    if (!notes || (place < notes->all.count && notes->all.items[place].job == job))
+        return;
+    list_insert(&notes->all, place, ((struct noted){ .job = job, .name = mem_string(name) }));
+}
+
+static void tell(const struct arrival_notes *notes, const struct noted *noted, const char *words,
+                 bool is_over)
+{
+    notes->engine->ops->note(notes->engine, noted->name, noted->job, words, is_over);
+}
+
+static void explain(struct arrival_notes *notes, struct noted *noted, const struct job *job)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+
+    noted->due = uv_now(notes->timer.loop) + AGAIN_MS;
+    api_say_waiting(notes->api, job, &text);
+    if (noted->words && string_equal(noted->words, text_string(&text)))
+        return;
+    free(noted->words);
+    noted->words = text_take(&text);
+    tell(notes, noted, noted->words, false);
+}
+
+static void say_end(const struct arrival_notes *notes, const struct noted *noted,
+                    const struct job *job)
+{
+    const char *user = job && job->run->cancelled_by ? job->run->cancelled_by : NULL;
+    const char *reason = job && job->run->cancel_reason ? job->run->cancel_reason : NULL;
+    AUTO_FREE char *words = mem_printf("%s%s%s%s", user ? "cancelled by " : "it has ended",
+                                       user ? user : "", reason ? ": " : "", reason ? reason : "");
+
+    tell(notes, noted, words, true);
+}
+
+/* False: there is nothing more to tell. */
+static bool look_at(struct arrival_notes *notes, struct noted *noted, unsigned *explained)
+{
+    const struct job *job = state_job(hub_state(notes->hub), noted->job);
+
+    if (!job || (job->state == JOB_ENDED && job->run->attempt == 0))
+        say_end(notes, noted, job);
+    if (!job || job->state >= JOB_GRANTED)
+        return false;
+    if (*explained < EXPLAINED_AT_ONCE && uv_now(notes->timer.loop) >= noted->due) {
+        (*explained)++;
+        explain(notes, noted, job);
+    }
+    return true;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct arrival_notes *notes = timer->data;
+    unsigned explained = 0;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < notes->all.count; i++) {
+        struct noted *noted = &notes->all.items[i];
+        if (look_at(notes, noted, &explained)) {
+            notes->all.items[kept++] = *noted;
+            continue;
+        }
+        free(noted->name);
+        free(noted->words);
+    }
+    notes->all.count = kept;
+}
+
+struct arrival_notes *arrival_notes_create(uv_loop_t *loop, struct hub *hub, struct engine *engine,
+                                           const struct api *api)
+{
+    struct arrival_notes *notes = mem_zero(1, sizeof(*notes));
+
+    notes->hub = hub;
+    notes->engine = engine;
+    notes->api = api;
+    for (const struct job *job = hub_state(hub)->first_job; job; job = job->next) {
+        if (job->state < JOB_GRANTED && job->run->external)
+            arrival_notes_add(notes, job->id, job->run->external);
+    }
+    uv_timer_init(loop, &notes->timer);
+    notes->timer.data = notes;
+    uv_timer_start(&notes->timer, on_timer, TICK_MS, TICK_MS);
+    return notes;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void arrival_notes_destroy(struct arrival_notes *notes)
+{
+    if (!notes)
+        return;
+    for (size_t i = 0; i < notes->all.count; i++) {
+        free(notes->all.items[i].name);
+        free(notes->all.items[i].words);
+    }
+    list_release(&notes->all);
+    uv_close((uv_handle_t *)&notes->timer, on_closed);
+}
