@@ -75,7 +75,7 @@ struct control {
     bool is_whole_only;   /* the engine cannot share a device between jobs */
     bool has_fixed_gangs; /* the engine cannot add members to a running gang, or remove them */
     bool has_fixed_nodes; /* the cluster is this node: no other node can be added */
-    bool lacks_mps;       /* this node has no MPS, and there are no other nodes */
+    bool lacks_mps;       /* no node starts MPS servers */
     usec_t grace;         /* default grace period of a job */
     uid_t owner;          /* the user of the daemon */
 };

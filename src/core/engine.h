@@ -54,10 +54,12 @@ struct engine_abilities {
     bool can_fence;                    /* it can deny device files to a member */
     bool has_exact_devices; /* a member gets the devices that tarn chose; else see assigned() */
     bool has_fractions;     /* shares of a device, MPS and MIG instances */
+    bool has_mps;           /* of its own nodes: it starts MPS servers for shares */
     bool starts_whole;      /* members of an attempt start and stop only together */
     bool has_own_nodes;     /* it reports the nodes; else the daemon's machine is the only node */
     bool has_output;        /* the daemon can read the output paths of launches */
     bool has_readings;      /* it reports readings of its devices */
+    uint32_t on_call_most;  /* how many nodes on call it may bring up now; see want() */
 };
 
 /* Identifies a member of an attempt, and everything that is started for it. */
@@ -154,9 +156,16 @@ struct engine_node {
     const char *labels;       /* comma-separated, of all its devices; NULL: none */
     int64_t cpu_milli, memory_mib;
     bool is_down, is_drained;
+    bool is_on_call; /* with is_down: the engine can bring it up; see want() */
     const struct probe_device *devices;
     const int64_t *foreign_mib; /* memory of foreign processes, for each device; NULL: none */
     uint32_t device_count;
+};
+
+/* How many nodes like this one, which is on call, are needed. */
+struct engine_want {
+    const char *node;
+    uint32_t count;
 };
 
 /* A job that was submitted to the engine directly. */
@@ -237,6 +246,9 @@ struct engine_ops {
      * for a job that was not granted. NULL: there is no reason; valid until the next turn of the
      * loop. The operation is NULL: there is never one. */
     const char *(*trouble)(struct engine *engine, uint64_t job, uint32_t attempt);
+    /* How many nodes on call the waiting jobs need now, repeated every second. Replaces what was
+     * said before; without wants, none is needed. NULL: no node is ever on call. */
+    void (*want)(struct engine *engine, const struct engine_want *wants, uint32_t count);
     void (*destroy)(struct engine *engine);
 };
 
@@ -254,7 +266,7 @@ struct engine_options {
 };
 
 /* A module exports this as tarn_engine_module. The version changes with this header. */
-enum { ENGINE_MODULE_VERSION = 8 };
+enum { ENGINE_MODULE_VERSION = 9 };
 
 struct engine_module {
     uint32_t version;

@@ -20,6 +20,7 @@
 #include "daemon/hub.h"
 #include "daemon/inventory.h"
 #include "daemon/launcher.h"
+#include "daemon/node_calls.h"
 #include "daemon/reporter.h"
 #include "daemon/study/forecaster.h"
 #include "daemon/study/study.h"
@@ -44,6 +45,7 @@ struct daemon {
     struct launcher *launcher;
     struct machine *machine;
     struct inventory *inventory;
+    struct node_calls *calls; /* NULL: the engine has no nodes on call */
     struct reporter reporter;
     struct alerter *alerter;
     struct readings *readings;
@@ -452,7 +454,9 @@ static int open_all(struct daemon *daemon, struct error *err)
     daemon->ports.control.is_whole_only = !daemon->engine->abilities.has_fractions;
     daemon->ports.control.has_fixed_gangs = daemon->engine->abilities.starts_whole;
     daemon->ports.control.has_fixed_nodes = !daemon->engine->abilities.has_own_nodes;
-    daemon->ports.control.lacks_mps = !daemon->engine->abilities.has_own_nodes && !mps_is_there();
+    daemon->ports.control.lacks_mps = daemon->engine->abilities.has_own_nodes
+                                          ? !daemon->engine->abilities.has_mps
+                                          : !mps_is_there();
     if (code == 0)
         code = open_launcher(daemon, err);
     if (code < 0)
@@ -472,6 +476,8 @@ static int open_all(struct daemon *daemon, struct error *err)
     if (code < 0)
         return code;
     launcher_look(daemon->launcher);
+    daemon->calls =
+        node_calls_create(&daemon->loop, daemon->hub, daemon->inventory, daemon->engine);
     alerter_watch(daemon->alerter, machine_devices_watch(daemon->machine));
     return open_door(daemon, err);
 }
@@ -512,6 +518,7 @@ static void close_all(struct daemon *daemon)
     alerter_destroy(daemon->alerter);
     daemon->alerter = NULL;
     machine_stop(daemon->machine);
+    node_calls_destroy(daemon->calls);
     if (daemon->engine)
         daemon->engine->ops->destroy(daemon->engine);
     inventory_destroy(daemon->inventory);

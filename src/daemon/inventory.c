@@ -11,7 +11,8 @@
 
 struct inventory {
     struct hub *hub;
-    LIST(char *) said; /* names of nodes */
+    LIST(char *) said;    /* names of nodes */
+    LIST(char *) on_call; /* names of nodes */
 };
 
 static const struct state *state_of(const struct inventory *inventory)
@@ -55,7 +56,10 @@ static void emit_node(struct inventory *inventory, const struct engine_node *sai
     if (or_empty(said->block)[0])
         now->block = said->block;
     AUTO_FREE char *drained = mem_printf(ENGINE_DRAINED "%s", or_empty(said->reason));
-    if (said->is_down) {
+    bool is_kept = said->is_on_call && now->state == NODE_DRAINED && !is_drained_by_engine(now);
+    if (is_kept) {
+        ; /* an administrator keeps it empty, whether it is there or not */
+    } else if (said->is_down) {
         now->state = NODE_DOWN;
         now->reason = said->reason;
     } else if (said->is_drained && (now->state != NODE_DRAINED || is_drained_by_engine(now))) {
@@ -309,6 +313,27 @@ static void *copy_of(const void *items, size_t count, size_t size)
     return copy;
 }
 
+static void note_on_call(struct inventory *inventory, const struct engine_node *node)
+{
+    for (size_t i = 0; i < inventory->on_call.count; i++) {
+        if (strcmp(inventory->on_call.items[i], node->name) != 0)
+            continue;
+        if (!node->is_on_call) {
+            free(inventory->on_call.items[i]);
+            list_remove(&inventory->on_call, i);
+        }
+        return;
+    }
+    if (node->is_on_call)
+        list_add(&inventory->on_call, mem_string(node->name));
+}
+
+const char *const *inventory_on_call(const struct inventory *inventory, size_t *ret_count)
+{
+    *ret_count = inventory->on_call.count;
+    return (const char *const *)inventory->on_call.items;
+}
+
 void inventory_report(struct inventory *inventory, const struct engine_node *node, bool is_last)
 {
     struct news *news = mem_zero(1, sizeof(*news));
@@ -317,6 +342,8 @@ void inventory_report(struct inventory *inventory, const struct engine_node *nod
     news->change.done = done_news;
     news->inventory = inventory;
     news->is_last = is_last;
+    if (node)
+        note_on_call(inventory, node);
     if (node) {
         news->node = *node;
         news->node.name = mem_string(node->name);
@@ -346,6 +373,9 @@ void inventory_destroy(struct inventory *inventory)
         return;
     for (size_t i = 0; i < inventory->said.count; i++)
         free(inventory->said.items[i]);
+    for (size_t i = 0; i < inventory->on_call.count; i++)
+        free(inventory->on_call.items[i]);
     list_release(&inventory->said);
+    list_release(&inventory->on_call);
     free(inventory);
 }

@@ -30,6 +30,10 @@ void inventory_describe(struct inventory *inventory, const struct engine_node *n
 /* A report of an engine, which becomes a separate change. */
 void inventory_report(struct inventory *inventory, const struct engine_node *node, bool is_last);
 
+/* The names of nodes that the engine can bring up, as it reported last; valid until the next call.
+ */
+const char *const *inventory_on_call(const struct inventory *inventory, size_t *ret_count);
+
 /* A device as an event; name is a buffer for its name, and must live as long as the event. */
 enum { INVENTORY_NAME_SIZE = PROBE_UUID_SIZE + 32 };
 void inventory_device_event(const char *node, const struct probe_device *device, uint32_t index,

@@ -29,6 +29,13 @@ enum sick_jobs {
     SICK_RULES,
 };
 
+/* How the engine slurm runs jobs. */
+enum slurm_mode {
+    SLURM_MODE_JOB,        /* each attempt is a Slurm job */
+    SLURM_MODE_ALLOCATION, /* tarn holds nodes, and runs attempts on them itself */
+    SLURM_MODES,
+};
+
 enum { WATCH_NAMES_SIZE = 512, WATCH_TEXT_SIZE = 512 };
 
 typedef char watch_names[WATCH_NAMES_SIZE], watch_text[WATCH_TEXT_SIZE];

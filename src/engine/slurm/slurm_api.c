@@ -211,6 +211,9 @@ static struct slurm_job read_job(const slurm_job_info_t *from)
         job.phase = SLURM_WAITS;
     else if (base == JOB_RUNNING || base == JOB_SUSPENDED || (from->job_state & JOB_COMPLETING))
         job.phase = SLURM_RUNS;
+    job.is_completing = (from->job_state & JOB_COMPLETING) != 0;
+    job.started_at = (int64_t)from->start_time;
+    job.ends_at = from->time_limit == INFINITE ? 0 : (int64_t)from->end_time;
     job.has_run = base != JOB_PENDING && from->start_time > 0 && from->nodes && from->nodes[0];
     if (job.phase == SLURM_IS_OVER)
         read_end(from, &job);
@@ -396,6 +399,7 @@ static void describe(const struct slurm_order *order, uint32_t at, char *gres, j
     job->partition = order->partition;
     job->account = order->account;
     job->req_nodes = component->nodes;
+    job->exc_nodes = component->excluded_nodes;
     job->min_nodes = job->max_nodes = component->node_count;
     job->num_tasks = component->task_count;
     job->ntasks_per_node = (uint16_t)(component->task_count / component->node_count);
@@ -406,6 +410,10 @@ static void describe(const struct slurm_order *order, uint32_t at, char *gres, j
     }
     if (component->memory_mib > 0)
         job->pn_min_memory = (uint64_t)component->memory_mib;
+    if (order->is_whole) {
+        job->shared = JOB_SHARED_NONE;
+        job->pn_min_memory = 0; /* all of it */
+    }
     if (order->limit_min > 0)
         job->time_limit = order->limit_min;
     job->tres_per_node = gres;

@@ -51,8 +51,9 @@ struct slurm_job {
     char *comment;
     enum slurm_phase phase;
     enum slurm_end end; /* if it is over */
-    bool has_run;
-    int status;         /* as of wait(2) */
+    bool has_run, is_completing;
+    int64_t started_at, ends_at; /* seconds since 1970, ends_at by its time limit; 0: not known */
+    int status;                  /* as of wait(2) */
     const char *reason; /* why it was taken away, or if it waits, why it can never start; static */
     const char *waits;  /* if it waits: Slurm's word for the reason; static */
     bool is_held;       /* it waits until it is released */
@@ -82,7 +83,8 @@ struct slurm_nodes {
 
 /* Nodes of a job that get the same. */
 struct slurm_component {
-    char *nodes;                                    /* "n1,n2": exactly these */
+    char *nodes;                                    /* "n1,n2": exactly these; NULL: any */
+    char *excluded_nodes;                           /* NULL: none */
     char *gres;                                     /* of each node: "gpu:h100:2"; NULL: none */
     uint32_t node_count, task_count, cpus_per_task; /* 0: the site's default */
     int64_t memory_mib;                             /* of each node; 0: the default */
@@ -98,6 +100,7 @@ struct slurm_order {
     uint32_t limit_min; /* 0: the default */
     bool append;
     char *adopted; /* "4711_3": release this job to the nodes of the component; NULL: a new job */
+    bool is_whole; /* whole nodes: all of their CPUs and memory */
     uint32_t uid, gid;
 };
 

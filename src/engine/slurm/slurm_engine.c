@@ -8,21 +8,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "base/text.h"
+#include "engine/slurm/allocation.h"
+#include "engine/slurm/allocation_engine.h"
 #include "engine/slurm/gres.h"
 #include "engine/slurm/slurm_adopt.h"
+#include "engine/slurm/slurm_instance.h"
 #include "engine/slurm/slurm_order.h"
 #include "engine/slurm/slurm_worker.h"
-#include "io/file.h"
 #include "io/log.h"
 
 /* A job that ended while the daemon was down is looked up from a little before. */
-enum { TICK_MS = 200, INSTANCE_BYTES = 8, TOUCH_EVERY_S = 30, LOOK_BACK_S = 600 };
+enum { TICK_MS = 200, TOUCH_EVERY_S = 30, LOOK_BACK_S = 600 };
 
 struct attempt {
     uint64_t job;
@@ -62,7 +63,7 @@ struct slurm_engine {
     struct slurm_adopt *adopt;
     struct slurm_largest largest; /* node that was reported */
     uv_timer_t timer;
-    char instance[2 * INSTANCE_BYTES + 1];
+    char instance[SLURM_INSTANCE_SIZE];
     LIST(struct attempt) attempts;    /* ascending */
     LIST(struct attempt_name) unsure; /* an earlier daemon may have submitted them */
     char problem[ERROR_TEXT_SIZE], nodes_problem[ERROR_TEXT_SIZE]; /* of requests to Slurm */
@@ -163,11 +164,6 @@ static void report_lost(struct attempt *attempt, const char *reason)
     report_end(attempt, (struct engine_outcome){ .kind = ENGINE_LOST });
 }
 
-static void name_device(const char *node, uint32_t index, char name[PROBE_UUID_SIZE])
-{
-    snprintf(name, PROBE_UUID_SIZE, "%.72s-gpu%" PRIu32, node, index);
-}
-
 /* The members on a node share its devices in the order of their ranks. */
 static void report_devices(const struct slurm_job *job, const struct slurm_mark *mark,
                            const struct slurm_part *part)
@@ -188,7 +184,7 @@ static void report_devices(const struct slurm_job *job, const struct slurm_mark 
         char(*names)[PROBE_UUID_SIZE] = mem_zero(rank->gpus, sizeof(*names));
         const char **uuids = mem_zero(rank->gpus, sizeof(*uuids));
         for (uint32_t k = 0; k < rank->gpus; k++) {
-            name_device(part->node, indices[used++], names[k]);
+            slurm_device_name(part->node, indices[used++], names[k]);
             uuids[k] = names[k];
         }
         only.options.reports.assigned(only.options.reports.user, id, uuids, rank->gpus);
@@ -392,6 +388,12 @@ static void note_jobs(const struct slurm_jobs *jobs)
     for (size_t i = 0; i < jobs->all.count; i++) {
         const struct slurm_job *job = &jobs->all.items[i];
         struct slurm_mark mark;
+        uint64_t serial;
+        if (allocation_mark_read(only.instance, job->comment, &serial)) {
+            if (job->phase != SLURM_IS_OVER && !job->is_completing) /* of the other mode */
+                slurm_worker_signal(only.worker, job->id, SIGKILL, false);
+            continue;
+        }
         if (!slurm_mark_read(only.instance, job->comment, &mark)) {
             add_foreign(job);
             slurm_adopt_see(only.adopt, job, &only.largest);
@@ -474,16 +476,8 @@ static void subtract_foreign(const struct slurm_node *node, struct probe_device 
 
 static void report_node(const struct slurm_node *node)
 {
-    AUTO_FREE char(*models)[GRES_MODEL_SIZE] = NULL;
-    uint32_t count = gres_models(node->gres, &models);
-    AUTO_FREE struct probe_device *devices = mem_zero(count + 1, sizeof(devices[0]));
-
-    for (uint32_t i = 0; i < count; i++) {
-        devices[i] =
-            (struct probe_device){ .memory_mib = PROBE_UNKNOWN, .numa_node = PROBE_UNKNOWN };
-        snprintf(devices[i].model, sizeof(devices[i].model), "%s", models[i]);
-        name_device(node->name, i, devices[i].uuid);
-    }
+    uint32_t count;
+    AUTO_FREE struct probe_device *devices = slurm_devices(node->name, node->gres, &count);
     struct engine_node told = { .name = node->name,
                                 .reason = node->reason,
                                 .labels = node->features,
@@ -754,28 +748,15 @@ static void destroy(struct engine *engine)
 
 /* ---- creation ---- */
 
-/* Names this daemon in the comments of its jobs; kept with its state. */
+/* The file of the instance is touched while Slurm's jobs are seen. */
 static int open_instance(const char *state_dir, struct error *err)
 {
     AUTO_FREE char *path = mem_printf("%s/slurm-instance", state_dir);
-    AUTO_RELEASE(text) struct text known = { 0 };
-    unsigned char bytes[INSTANCE_BYTES];
-    struct error ignored;
     struct stat about;
 
-    only.seen_at = time(NULL);
-    if (file_read(path, sizeof(only.instance), &known, &ignored) == 0 &&
-        known.length == 2 * INSTANCE_BYTES) {
-        snprintf(only.instance, sizeof(only.instance), "%s", text_string(&known));
-        if (stat(path, &about) == 0)
-            only.seen_at = about.st_mtim.tv_sec;
-        return 0;
-    }
-    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-        return error_set(err, -errno, "engine slurm: no random number: %s", strerror(errno));
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        snprintf(only.instance + 2 * i, 3, "%02x", bytes[i]);
-    return file_replace(path, only.instance, 2 * INSTANCE_BYTES, err);
+    int code = slurm_instance_open(state_dir, only.instance, err);
+    only.seen_at = stat(path, &about) == 0 ? about.st_mtim.tv_sec : time(NULL);
+    return code;
 }
 
 static int create(const struct engine_options *options, struct engine **ret, struct error *err)
@@ -791,6 +772,8 @@ static int create(const struct engine_options *options, struct engine **ret, str
                                            .trouble = trouble,
                                            .destroy = destroy };
 
+    if (options->rules->slurm_mode == SLURM_MODE_ALLOCATION)
+        return allocation_engine_create(options, ret, err);
     only.engine =
         (struct engine){ &ops,
                          { .starts_whole = true, .has_own_nodes = true, .has_output = true } };

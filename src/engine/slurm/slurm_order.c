@@ -420,6 +420,7 @@ void slurm_order_destroy(struct slurm_order *order)
     LIST_EACH (struct slurm_component, component, &order->components) {
         free(component->nodes);
         free(component->gres);
+        free(component->excluded_nodes);
     }
     list_release(&order->components);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)

@@ -2,6 +2,7 @@
 #include "sched/explain/wanted_nodes.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,8 +33,16 @@ struct candidate {
     bool is_done; /* it has room, or an earlier offer takes it */
 };
 
+/* Nodes on call that are like each other. */
+struct kind {
+    uint32_t node, at;           /* the first of them, and its place in the call */
+    const struct device *device; /* one of its own; NULL: it has none */
+    struct node_type type;
+};
+
 struct scaling {
     struct brain *brain;
+    LIST(struct kind) kinds; /* their types have the numbers after the configured ones */
     struct scale_plan *plan;
     LIST(struct candidate) jobs;
     LIST(struct offer) offers;
@@ -42,6 +51,20 @@ struct scaling {
     bool *is_promised;           /* by node */
     usec_t now;
 };
+
+static const struct kind *kind_at(const struct scaling *scaling, uint32_t type)
+{
+    size_t configured = scaling->brain->state->node_types.count;
+
+    return type < configured ? NULL : &scaling->kinds.items[type - configured];
+}
+
+static const struct node_type *type_at(const struct scaling *scaling, uint32_t type)
+{
+    const struct kind *kind = kind_at(scaling, type);
+
+    return kind ? &kind->type : &scaling->brain->state->node_types.items[type];
+}
 
 static int compare_amounts(int64_t a, int64_t b)
 {
@@ -208,7 +231,7 @@ static uint32_t count_there(const struct scaling *scaling, uint32_t type)
     const struct state *state = scaling->brain->state;
     uint32_t count = 0;
 
-    for (size_t i = 0; i < state->nodes.count; i++)
+    for (size_t i = 0; i < state->nodes.count && !kind_at(scaling, type); i++)
         count += state->nodes.items[i].state != NODE_DOWN && state->nodes.items[i].going_at == 0 &&
                  strcmp(state->nodes.items[i].type, state->node_types.items[type].name) == 0;
     for (size_t i = 0; i < scaling->plan->wishes.count; i++)
@@ -250,7 +273,14 @@ static bool dream_member(struct scaling *scaling, const struct node_type *type, 
     return false;
 }
 
-/* Nothing is known of the labels of a node that is not there. */
+static bool holds_on(const struct state *state, const struct kind *kind,
+                     const struct request *request)
+{
+    return where_holds(request->where, request->where_count, &state->nodes.items[kind->node],
+                       request_wants_gpus(request) ? kind->device : NULL);
+}
+
+/* Nothing is known of the labels of a node that can only be added. */
 static bool holds_there(const struct state *state, const struct node_type *type, bool is_spot,
                         const struct request *request)
 {
@@ -269,7 +299,8 @@ static bool dream_job(struct scaling *scaling, const struct offer *offer, uint32
                       const struct job *job, uint32_t most)
 {
     const struct state *state = scaling->brain->state;
-    const struct node_type *type = &state->node_types.items[offer->type];
+    const struct node_type *type = type_at(scaling, offer->type);
+    const struct kind *kind = kind_at(scaling, offer->type);
     const struct request *request = state_request(state, job);
     size_t count = scaling->dreams.count;
     bool is_placed = true;
@@ -279,7 +310,7 @@ static bool dream_job(struct scaling *scaling, const struct offer *offer, uint32
     if (request->pool[0] && (state_find_pool(state, request->pool) < 0 ||
                              state->pools.items[state_find_pool(state, request->pool)].is_static))
         return false; /* a static pool's nodes are named */
-    if (!holds_there(state, type, offer->is_spot, request))
+    if (kind ? !holds_on(state, kind, request) : !holds_there(state, type, offer->is_spot, request))
         return false;
     struct dream *before = mem_zero(count + 1, sizeof(*before));
     mem_copy(before, scaling->dreams.items, count * sizeof(*before));
@@ -316,7 +347,7 @@ static void note_job(struct scaling *scaling, struct scale_wish *wish, uint32_t 
 
 static void count_dreams(struct scaling *scaling, uint32_t number, struct scale_wish *wish)
 {
-    const struct node_type *type = &scaling->brain->state->node_types.items[wish->type];
+    const struct node_type *type = type_at(scaling, wish->type);
 
     for (size_t i = 0; i < scaling->dreams.count; i++)
         wish->count += scaling->dreams.items[i].wish == number;
@@ -328,7 +359,7 @@ static void count_dreams(struct scaling *scaling, uint32_t number, struct scale_
 static void pour(struct scaling *scaling, const struct offer *offer)
 {
     struct state *state = scaling->brain->state;
-    const struct node_type *type = &state->node_types.items[offer->type];
+    const struct node_type *type = type_at(scaling, offer->type);
     usec_t there_at = usec_after(scaling->now, type->boot);
     uint32_t number = (uint32_t)scaling->plan->wishes.count;
     uint32_t there = count_there(scaling, offer->type);
@@ -421,24 +452,123 @@ static void find_idle(struct scaling *scaling)
     }
 }
 
+static void begin(struct scaling *scaling, const struct brain *brain, struct inquiry *inquiry)
+{
+    scaling->brain = inquiry_follow(inquiry, brain);
+    scaling->brain->budgets.count = 0;
+    scaling->is_promised = mem_zero(brain->state->nodes.count + 1, sizeof(bool));
+    list_jobs(scaling);
+}
+
+static void end(struct scaling *scaling)
+{
+    list_release(&scaling->jobs);
+    list_release(&scaling->offers);
+    list_release(&scaling->dreams);
+    list_release(&scaling->poured);
+    list_release(&scaling->kinds);
+    free(scaling->is_promised);
+}
+
 void sched_scale(const struct brain *brain, struct inquiry *inquiry, usec_t now,
                  struct scale_plan *ret)
 {
-    struct scaling scaling = { .brain = inquiry_follow(inquiry, brain), .plan = ret, .now = now };
+    struct scaling scaling = { .plan = ret, .now = now };
 
     *ret = (struct scale_plan){ 0 };
-    scaling.brain->budgets.count = 0;
-    scaling.is_promised = mem_zero(brain->state->nodes.count + 1, sizeof(bool));
-    list_jobs(&scaling);
+    begin(&scaling, brain, inquiry);
     list_offers(&scaling);
     for (size_t i = 0; i < scaling.offers.count; i++)
         pour(&scaling, &scaling.offers.items[i]);
     find_idle(&scaling);
-    list_release(&scaling.jobs);
-    list_release(&scaling.offers);
-    list_release(&scaling.dreams);
-    list_release(&scaling.poured);
-    free(scaling.is_promised);
+    end(&scaling);
+}
+
+/* ---- nodes on call ---- */
+
+/* What each of them is, in one look at all devices. */
+static void describe(const struct state *state, const struct scale_call *call, struct kind *kinds)
+{
+    AUTO_FREE uint32_t *places = mem_zero(state->nodes.count + 1, sizeof(*places));
+
+    for (uint32_t i = 0; i < call->count; i++) {
+        const struct node *node = &state->nodes.items[call->nodes[i]];
+        places[call->nodes[i]] = i + 1;
+        kinds[i] = (struct kind){ .node = call->nodes[i],
+                                  .at = i,
+                                  .type = { .cpu_milli = node->cpu_milli,
+                                            .memory_mib = node->memory_mib } };
+        snprintf(kinds[i].type.name, sizeof(kinds[i].type.name), "%s", node->type);
+    }
+    for (size_t i = 0; i < state->devices.count; i++) {
+        const struct device *device = &state->devices.items[i];
+        uint32_t place = places[device->node];
+        if (place == 0 || device->sick || device->drained || device->is_gone)
+            continue;
+        struct kind *kind = &kinds[place - 1];
+        kind->device = device;
+        snprintf(kind->type.model, sizeof(kind->type.model), "%s", device->model);
+        kind->type.gpus += kind->type.gpus < NODE_TYPE_GPUS_MAX;
+    }
+}
+
+static bool is_alike(const struct state *state, const struct kind *a, const struct kind *b)
+{
+    const char *labels = a->device ? a->device->labels : NULL;
+
+    return a->type.cpu_milli == b->type.cpu_milli && a->type.memory_mib == b->type.memory_mib &&
+           a->type.gpus == b->type.gpus && strcmp(a->type.model, b->type.model) == 0 &&
+           string_equal(state->nodes.items[a->node].labels, state->nodes.items[b->node].labels) &&
+           string_equal(labels, b->device ? b->device->labels : NULL);
+}
+
+/* The types of scaling->kinds say how many there are of each. */
+static void list_kinds(struct scaling *scaling, const struct scale_call *call)
+{
+    const struct state *state = scaling->brain->state;
+    AUTO_FREE struct kind *kinds = mem_zero(call->count + 1, sizeof(*kinds));
+
+    describe(state, call, kinds);
+    for (uint32_t i = 0; i < call->count; i++) {
+        struct kind *known = NULL;
+        LIST_EACH (struct kind, kind, &scaling->kinds) {
+            if (!known && is_alike(state, kind, &kinds[i]))
+                known = kind;
+        }
+        if (known) {
+            known->type.most++;
+            continue;
+        }
+        kinds[i].type.most = 1;
+        list_add(&scaling->kinds, kinds[i]);
+    }
+}
+
+void sched_want_nodes(const struct brain *brain, struct inquiry *inquiry, usec_t now,
+                      const struct scale_call *call, uint32_t *ret_wanted)
+{
+    struct scale_plan plan = { 0 };
+    struct scaling scaling = { .plan = &plan, .now = now };
+    uint32_t left = call->most;
+
+    memset(ret_wanted, 0, call->count * sizeof(*ret_wanted));
+    begin(&scaling, brain, inquiry);
+    if (scaling.jobs.count > 0)
+        list_kinds(&scaling, call);
+    for (uint32_t i = 0; i < scaling.kinds.count; i++) {
+        struct kind *kind = &scaling.kinds.items[i];
+        size_t before = plan.wishes.count;
+        if (kind->type.most > left)
+            kind->type.most = left;
+        pour(&scaling,
+             &(struct offer){ .type = (uint32_t)scaling.brain->state->node_types.count + i });
+        if (plan.wishes.count == before)
+            continue;
+        ret_wanted[kind->at] = plan.wishes.items[before].count;
+        left -= ret_wanted[kind->at];
+    }
+    end(&scaling);
+    scale_release(&plan);
 }
 
 void scale_release(struct scale_plan *plan)

@@ -47,6 +47,18 @@ struct scale_plan {
     LIST(uint32_t) unblocked_by; /* indices of wishes */
 };
 
+/* Nodes that are not there, but could be had now: each is like the nodes of its kind. */
+struct scale_call {
+    const uint32_t *nodes; /* indices; all of them are down */
+    uint32_t count;
+    uint32_t most; /* of them can be had */
+};
+
+/* How many of each kind the waiting jobs need: ret_wanted[i] of the nodes that are like nodes[i],
+ * and 0 for all of that kind but the first. */
+void sched_want_nodes(const struct brain *brain, struct inquiry *inquiry, usec_t now,
+                      const struct scale_call *call, uint32_t *ret_wanted);
+
 /* now: the time of the latest event, or later. */
 void sched_scale(const struct brain *brain, struct inquiry *inquiry, usec_t now,
                  struct scale_plan *ret);
