@@ -40,17 +40,33 @@ def free_ports(count):
 
 
 class Cluster:
-    def __init__(self, nodes=3, lines=""):
+    def __init__(self, nodes=3, lines="", cloud=()):
+        """cloud: nodes that Slurm starts when they get a job, and stops when they are idle."""
         self.root = tempfile.mkdtemp(prefix="sl", dir="/tmp")
         os.chmod(self.root, 0o755)
         self.nodes = [f"n{i + 1}" for i in range(nodes)]
+        self.cloud = cloud
         self.processes = {}
         self.conf = os.path.join(self.root, "slurm.conf")
         for name in ("state", "spool", "log", "dev"):
             os.mkdir(os.path.join(self.root, name))
         for i in range(GPUS):
             os.mknod(os.path.join(self.root, "dev", f"gpu{i}"), 0o20666, os.makedev(240, i))
-        self.write_files(lines)
+        self.write_files(lines + (self.write_cloud() if cloud else ""))
+
+    def write_cloud(self):
+        """The programs that play the cloud: an instance is a slurmd."""
+        for name, command in (("resume", "setsid slurmd -D -b -f %s -N $node > /dev/null 2>&1 &" % self.conf),
+                              ("suspend", "kill -KILL $(cat %s/$node.pid)" % self.root)):
+            path = os.path.join(self.root, name)
+            with open(path, "w") as file:
+                file.write("#!/bin/sh\nexport PATH=/usr/sbin:/usr/bin:/sbin:/bin\nexport SLURM_CONF=%s\n"
+                           "for node in $(scontrol show hostnames $1); do echo %s $node >> %s/log/cloud; %s\ndone\n"
+                           % (self.conf, name, self.root, command))
+            os.chmod(path, 0o755)
+        return ("ResumeProgram=%s/resume\nSuspendProgram=%s/suspend\nSuspendTime=10\nSuspendTimeout=5\nResumeTimeout=600\n"
+                "SuspendExcNodes=%s\nTreeWidth=65533\nPrivateData=cloud\n"
+                % (self.root, self.root, ",".join(name for name in self.nodes if name not in self.cloud)))
 
     def write_files(self, lines):
         controller, *ports = free_ports(len(self.nodes) + 1)
@@ -62,7 +78,7 @@ class Cluster:
             file.write(f"NodeName={','.join(self.nodes)} Name=gpu Type=h100 File={self.root}/dev/gpu[0-{GPUS - 1}]\n")
         described = "\n".join(
             f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={CPUS} RealMemory={MEMORY_MIB} "
-            f"Gres=gpu:h100:{GPUS} Feature=zone_{'ab'[i % 2]}" for i, (name, port) in enumerate(zip(self.nodes, ports)))
+            f"Gres=gpu:h100:{GPUS} Feature=zone_{'ab'[i % 2]}{' State=CLOUD' if name in self.cloud else ''}" for i, (name, port) in enumerate(zip(self.nodes, ports)))
         with open(self.conf, "w") as file:
             file.write(f"""ClusterName=tarn
 SlurmctldHost={host}(127.0.0.1)
@@ -108,10 +124,11 @@ PartitionName=short Nodes=n1 MaxTime=10 State=UP
                     f"--log-file={self.root}/munge.log", f"--seed-file={self.root}/munge.seed")
         wait_until("munged listens", lambda: os.path.exists(os.path.join(self.root, "munge.sock")))
         self.start_controller()
-        for name in self.nodes:
+        here = [name for name in self.nodes if name not in self.cloud]
+        for name in here:
             self.launch(name, "slurmd", "-D", "-f", self.conf, "-N", name)
-        wait_until("all nodes are idle", lambda: self.run("sinfo", "-h", "-N", "-p", "gpu", "-o", "%T").split() ==
-                   ["idle"] * len(self.nodes))
+        wait_until("all nodes are idle", lambda: self.run("sinfo", "-h", "-N", "-n", ",".join(here), "-p", "gpu", "-o", "%T")
+                   .split() == ["idle"] * len(here))
 
     def start_controller(self, *options):
         self.launch("slurmctld", "slurmctld", "-D", "-f", self.conf, *options)
@@ -147,6 +164,8 @@ PartitionName=short Nodes=n1 MaxTime=10 State=UP
             self.run("scancel", "-u", "root")
         for name in [*self.nodes, "slurmctld", "munged"]:
             self.end(name)
+        for name in self.cloud:
+            subprocess.run(["pkill", "-KILL", "-f", "--", f"slurmd .*-f {self.conf} -N {name}"], check=False)
         shutil.rmtree(self.root, ignore_errors=True)
 
     def words(self):

@@ -214,7 +214,9 @@ static struct slurm_job read_job(const slurm_job_info_t *from)
     job.is_completing = (from->job_state & JOB_COMPLETING) != 0;
     job.started_at = (int64_t)from->start_time;
     job.ends_at = from->time_limit == INFINITE ? 0 : (int64_t)from->end_time;
-    job.has_run = base != JOB_PENDING && from->start_time > 0 && from->nodes && from->nodes[0];
+    job.is_booting = (from->job_state & JOB_CONFIGURING) != 0;
+    job.has_run = base != JOB_PENDING && !job.is_booting && from->start_time > 0 && from->nodes &&
+                  from->nodes[0];
     if (job.phase == SLURM_IS_OVER)
         read_end(from, &job);
     else if (job.phase == SLURM_WAITS)
@@ -303,12 +305,14 @@ static struct slurm_node read_node(const node_info_t *from)
     if (from->mem_spec_limit < memory)
         memory -= from->mem_spec_limit;
     node.memory_mib = (int64_t)memory;
+    /* Slurm starts a node that is powered down when it gets a job, but not while it goes down. */
+    bool is_asleep = from->node_state & (NODE_STATE_POWERED_DOWN | NODE_STATE_POWERING_UP);
     node.is_down = base == NODE_STATE_DOWN || base == NODE_STATE_FUTURE ||
-                   (from->node_state & (NODE_STATE_POWERED_DOWN | NODE_STATE_POWERING_DOWN |
-                                        NODE_STATE_POWERING_UP | NODE_STATE_INVALID_REG));
+                   (from->node_state & (NODE_STATE_POWERING_DOWN | NODE_STATE_INVALID_REG));
     node.is_drained = from->node_state & (NODE_STATE_DRAIN | NODE_STATE_FAIL | NODE_STATE_MAINT);
     node.is_closed = (from->node_state & NODE_STATE_RES) != 0;
-    node.is_silent = base == NODE_STATE_UNKNOWN || (from->node_state & NODE_STATE_NO_RESPOND) != 0;
+    node.is_silent = !is_asleep && (base == NODE_STATE_UNKNOWN ||
+                                    (from->node_state & NODE_STATE_NO_RESPOND) != 0);
     node.reason = mem_printf("Slurm: %s", from->reason && from->reason[0] ? from->reason
                                           : node.is_down                  ? "down"
                                           : node.is_drained               ? "drained"

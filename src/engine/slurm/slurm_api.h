@@ -52,6 +52,7 @@ struct slurm_job {
     enum slurm_phase phase;
     enum slurm_end end; /* if it is over */
     bool has_run, is_completing;
+    bool is_booting;             /* it has its nodes, and Slurm starts these */
     int64_t started_at, ends_at; /* seconds since 1970, ends_at by its time limit; 0: not known */
     int status;                  /* as of wait(2) */
     const char *reason; /* why it was taken away, or if it waits, why it can never start; static */

@@ -335,6 +335,8 @@ static void look_at(struct attempt *attempt, const struct slurm_job *job,
         return;
     }
     follow_limit(attempt, job, mark);
+    if (job->is_booting)
+        snprintf(attempt->waits, sizeof(attempt->waits), "Slurm: its nodes are starting");
     if (job->phase == SLURM_WAITS)
         look_at_waiting(attempt, job, mark);
     else if (job->restarts > 0 && !attempt->reason[0])
