@@ -193,6 +193,7 @@ static void on_changed(void *user, const uint64_t *jobs, size_t count)
     struct daemon *daemon = user;
 
     machine_changed(daemon->machine, jobs, count);
+    node_calls_changed(daemon->calls);
     if (daemon->forecaster)
         forecaster_changed(daemon->forecaster, jobs, count);
     if (daemon->alerter)
@@ -519,6 +520,7 @@ static void close_all(struct daemon *daemon)
     daemon->alerter = NULL;
     machine_stop(daemon->machine);
     node_calls_destroy(daemon->calls);
+    daemon->calls = NULL;
     if (daemon->engine)
         daemon->engine->ops->destroy(daemon->engine);
     inventory_destroy(daemon->inventory);

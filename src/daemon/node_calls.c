@@ -7,7 +7,7 @@
 #include "sched/explain/questions.h"
 #include "sched/explain/wanted_nodes.h"
 
-enum { LOOK_MS = 1000, FIRST_LOOK_MS = 200 };
+enum { LOOK_MS = 1000, SOON_MS = 100 };
 
 struct node_calls {
     uv_timer_t timer;
@@ -15,6 +15,8 @@ struct node_calls {
     const struct inventory *inventory;
     struct engine *engine;
     struct inquiry *inquiry;
+    uint64_t looked_at; /* uv_now() */
+    bool is_soon;       /* the next look is because of a change */
 };
 
 /* Those that the state has as down, by index. */
@@ -61,10 +63,22 @@ static void tell_engine(const struct node_calls *calls)
 
 static void on_timer(uv_timer_t *timer)
 {
-    const struct node_calls *calls = timer->data;
+    struct node_calls *calls = timer->data;
 
+    calls->is_soon = false;
     if (!hub_trouble(calls->hub))
         tell_engine(calls);
+    calls->looked_at = uv_now(timer->loop);
+    uv_timer_start(timer, on_timer, LOOK_MS, 0);
+}
+
+void node_calls_changed(struct node_calls *calls)
+{
+    if (!calls || calls->is_soon)
+        return;
+    uint64_t now = uv_now(calls->timer.loop), next = calls->looked_at + LOOK_MS / 2;
+    calls->is_soon = true;
+    uv_timer_start(&calls->timer, on_timer, next > now + SOON_MS ? next - now : SOON_MS, 0);
 }
 
 struct node_calls *node_calls_create(uv_loop_t *loop, struct hub *hub,
@@ -79,7 +93,7 @@ struct node_calls *node_calls_create(uv_loop_t *loop, struct hub *hub,
     calls->inquiry = inquiry_create();
     uv_timer_init(loop, &calls->timer);
     calls->timer.data = calls;
-    uv_timer_start(&calls->timer, on_timer, FIRST_LOOK_MS, LOOK_MS);
+    uv_timer_start(&calls->timer, on_timer, SOON_MS, 0);
     return calls;
 }
 

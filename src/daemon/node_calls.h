@@ -2,7 +2,8 @@
 #ifndef DAEMON_NODE_CALLS_H
 #define DAEMON_NODE_CALLS_H
 
-/* node_calls - tells the engine every second which of its nodes on call the waiting jobs need
+/* node_calls - tells the engine every second, and soon after a change, which of its nodes on call
+ * the waiting jobs need
  *
  * Only for an engine with want(). The answer is that of sched_want_nodes().
  */
@@ -18,6 +19,8 @@ struct node_calls;
 /* NULL: the engine has no nodes on call. */
 struct node_calls *node_calls_create(uv_loop_t *loop, struct hub *hub,
                                      const struct inventory *inventory, struct engine *engine);
+/* Jobs have changed: look sooner. NULL is fine. */
+void node_calls_changed(struct node_calls *calls);
 void node_calls_destroy(struct node_calls *calls); /* NULL is fine */
 
 #endif

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 
-from tarn_test import IS_ROOT, PATIENCE_S, wait_until
+from tarn_test import BUILD, IS_ROOT, PATIENCE_S, wait_until
 
 GPUS = 4
 CPUS = 16
@@ -26,6 +26,39 @@ def missing():
         if not shutil.which(program, path=path):
             return f"{program} is not installed"
     return None if IS_ROOT else "a cluster on one machine needs root"
+
+
+def missing_engine():
+    """Why tarn cannot use a cluster here, or None."""
+    if not os.path.exists(os.path.join(BUILD, "src", "engine", "tarn-engine-slurm.so")):
+        return "the engine slurm is not built: install libslurm-dev, then meson setup --reconfigure"
+    return missing()
+
+
+def start_daemon(daemon, cluster, mode, configuration=None, **keys):
+    """Start a daemon in this mode; keys: more of `slurm`. It knows its nodes then."""
+    daemon.cluster = cluster
+    daemon.extra["SLURM_CONF"] = cluster.conf
+    daemon.options += ["--engine", "slurm"]
+    daemon.start()
+    daemon.api.put("/v1/config", dict(configuration or {}, slurm={"mode": mode, **keys}))
+    daemon.terminate()  # the mode takes effect with the start
+    daemon.start()
+    wait_until("all GPUs are known", lambda: len(daemon.api.get("/v1/gpus")["gpus"]) == len(cluster.nodes) * GPUS)
+    up = len(cluster.nodes) if mode == "job" else 0
+    wait_until("the nodes are as they should be", lambda: len(
+        [n for n in daemon.api.get("/v1/nodes")["nodes"] if n["state"] == "up"]) == up)
+
+
+def end_jobs(daemon, cluster):
+    """Of a daemon, which ends, too."""
+    if daemon.is_alive():
+        for job in daemon.api.jobs():
+            if job["state"] != "ended":
+                daemon.api.post(f"/v1/jobs/{job['id']}/cancel")
+        daemon.kill()
+    cluster.run("scancel", "-u", "root")
+    wait_until("Slurm has no job left", lambda: not cluster.run("squeue", "-h", "-u", "root").strip())
 
 
 def free_ports(count):

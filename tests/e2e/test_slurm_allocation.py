@@ -8,7 +8,7 @@ import time
 import pytest
 
 import slurm_cluster
-from tarn_test import BUILD, TARN, read_file, wait_until
+from tarn_test import BUILD, TARN, Refused, read_file, wait_until
 
 MODULE = os.path.join(BUILD, "src", "engine", "tarn-engine-slurm.so")
 REASON = slurm_cluster.missing() or (None if os.path.exists(MODULE) else
@@ -109,7 +109,7 @@ def test_a_gang_runs_on_two_nodes(daemon):
     assert daemon.api.wait_end(number)["result"] == "ok"
     words = [daemon.api.output(number, rank=rank).split() for rank in (0, 1)]
     assert [w[:3] for w in words] == [["0", "of", "2"], ["1", "of", "2"]]
-    assert words[0][4] != words[1][4] and words[0][6] == words[1][6] == words[0][4]
+    assert words[0][4] != words[1][4] and words[0][6] == words[1][6] == "127.0.0.1"  # NodeAddr
     assert [len(w[8].split(",")) for w in words] == [3, 3]
     assert len(allocations(daemon)) == 2
 
@@ -192,6 +192,60 @@ def test_a_killed_relay_finds_its_jobs(daemon):
             os.kill(int(pid), signal.SIGKILL)
     job = daemon.api.wait_end(number)
     assert (job["exit_code"], job["attempt"]) == (3, 1)
+
+
+STAGES = {"submitted": 0, "granted": 0.3, "requested": 0.8, "allocated": 2.5, "started": 4}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_nothing_is_lost_or_run_twice_if_the_daemon_is_killed(daemon, tmp_path, stage):
+    ran = tmp_path / "ran"
+    numbers = [submit(daemon, f"echo {i} >> {ran}; sleep 3; exit 9", gpus="1") for i in range(6)]
+    time.sleep(STAGES[stage])  # where the stage usually is; nothing depends on it
+    daemon.kill()
+    daemon.start()
+    for number in numbers:
+        job = daemon.api.wait_end(number)
+        assert (job["exit_code"], job["attempt"]) == (9, 1)
+    assert sorted(ran.read_text().split()) == [str(i) for i in range(6)]
+    assert len(allocations(daemon)) <= 3
+    daemon.verify()
+
+
+def test_slurmctld_may_stop_meanwhile(daemon, cluster):
+    first = submit(daemon, "sleep 1000", gpus="1")
+    daemon.api.wait_state(first, "running")
+    cluster.stop_controller()
+    try:
+        second = submit(daemon, "exit 6", gpus="1")
+        assert daemon.api.wait_end(second)["exit_code"] == 6  # the node is held: it needs no Slurm
+        daemon.kill()
+        daemon.start()
+        daemon.check_sane()
+    finally:
+        cluster.start_controller()
+    third = submit(daemon, "exit 5", gpus="1")
+    assert daemon.api.wait_end(third)["exit_code"] == 5
+    assert daemon.api.job(first)["state"] == "running" and daemon.api.job(first)["attempt"] == 1
+
+
+def test_a_drained_node_is_given_back_and_not_requested(daemon):
+    configure(daemon, idle="1s")
+    first = submit(daemon, "sleep 1000", gpus="1")
+    daemon.api.wait_state(first, "running")
+    (name,) = nodes_up(daemon)
+    daemon.api.post(f"/v1/nodes/{name}/drain", {"reason": "new disk"})
+    others = [submit(daemon, "sleep 1000", gpus="4") for _ in range(3)]
+    wait_until("two of them run", lambda: [daemon.api.job(number)["state"] for number in others] == ["running"] * 2 + ["queued"])
+    daemon.api.post(f"/v1/jobs/{first}/cancel")
+    wait_until("it is given back", lambda: name not in allocations(daemon).values() and len(allocations(daemon)) == 2)
+    assert node(daemon, name)["state"] == "drained" and daemon.api.job(others[2])["state"] == "queued"
+    assert sorted(nodes_up(daemon) + [name]) == ["n1", "n2", "n3"]
+
+
+def test_shares_by_mps_are_refused(daemon):
+    with pytest.raises(Refused, match="MPS"):
+        submit(daemon, "true", gpus="mps=50%")
 
 
 def test_an_allocation_is_renewed(daemon):

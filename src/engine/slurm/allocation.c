@@ -343,27 +343,42 @@ static bool may_request(const struct allocations *allocations, uint64_t now)
     return allocations->refused_at == 0 || now - allocations->refused_at >= allocations->pause_ms;
 }
 
-/* Requested, but not there yet, or so new that the wishes do not know of it. A request that is just
- * made may be for another kind: which kind the wishes name changes with what is on call. */
-static bool is_coming(const struct allocation *allocation, const char *kind, uint64_t now)
+/* Requested, but not there yet, or so new that the wishes do not know of it. kind: NULL: any. */
+static uint32_t count_coming(const struct allocations *allocations, const char *kind, bool is_new,
+                             uint64_t now)
 {
-    bool is_new = now - allocation->requested_at < NEW_MS;
+    uint32_t count = 0;
 
-    if (allocation->kind && strcmp(allocation->kind, kind) != 0 && !is_new)
-        return false;
-    return allocation->over_at == 0 && !allocation->is_successor && !allocation->is_cancelled &&
-           (allocation->first_ready_at == 0 || now - allocation->first_ready_at < NEW_MS);
+    for (size_t i = 0; i < allocations->all.count; i++) {
+        const struct allocation *allocation = allocations->all.items[i];
+        if (allocation->over_at > 0 || allocation->is_successor || allocation->is_cancelled)
+            continue;
+        if (allocation->first_ready_at > 0 && now - allocation->first_ready_at >= NEW_MS)
+            continue;
+        if (kind && allocation->kind && strcmp(allocation->kind, kind) != 0)
+            continue;
+        count += !is_new || now - allocation->requested_at < NEW_MS;
+    }
+    return count;
 }
 
-static void fill(struct allocations *allocations, const struct slurm_nodes *nodes, const char *kind,
-                 uint32_t count, uint64_t now)
+/* Which kinds the wishes name changes with what is on call, so a request that is just made may be
+ * for another kind than they name now: all wishes together do not exceed all that is new. */
+static void fill(struct allocations *allocations, const struct slurm_nodes *nodes,
+                 const allocation_wishes *wishes, uint64_t now)
 {
-    for (size_t i = 0; i < allocations->all.count && count > 0; i++) {
-        const struct allocation *allocation = allocations->all.items[i];
-        count -= is_coming(allocation, kind, now);
+    uint32_t wanted = 0, coming = count_coming(allocations, NULL, true, now);
+
+    for (size_t i = 0; i < wishes->count; i++)
+        wanted += wishes->items[i].count;
+    uint32_t left = wanted > coming ? wanted - coming : 0;
+    for (size_t i = 0; i < wishes->count; i++) {
+        const struct allocation_wish *wish = &wishes->items[i];
+        uint32_t own = count_coming(allocations, wish->kind, false, now);
+        uint32_t count = wish->count > own ? wish->count - own : 0;
+        for (; count > 0 && left > 0 && allocations_left(allocations) > 0; count--, left--)
+            request(allocations, nodes, wish->kind, NULL, now);
     }
-    for (; count > 0 && allocations_left(allocations) > 0; count--)
-        request(allocations, nodes, kind, NULL, now);
 }
 
 /* Of the kind that most usable nodes are of; the first of these. */
@@ -507,8 +522,7 @@ bool allocations_tend(struct allocations *allocations, const struct slurm_nodes 
     }
     if (!allocations->has_listing || nodes->all.count == 0 || !may_request(allocations, now))
         return is_changed;
-    for (size_t i = 0; i < wishes->count; i++)
-        fill(allocations, nodes, wishes->items[i].kind, wishes->items[i].count, now);
+    fill(allocations, nodes, wishes, now);
     keep_least(allocations, nodes, now);
     return is_changed;
 }

@@ -17,6 +17,7 @@
 #include "engine/slurm/allocation.h"
 #include "engine/slurm/relay_link.h"
 #include "engine/slurm/slurm_instance.h"
+#include "engine/slurm/slurm_meeting.h"
 #include "engine/slurm/slurm_order.h"
 #include "engine/slurm/slurm_worker.h"
 #include "io/file.h"
@@ -24,7 +25,8 @@
 #include "io/parts.h"
 
 enum {
-    TICK_MS = 200,
+    TICK_MS = 100,
+    HASTE_MS = 15000,
     RETRY_MS_MIN = 1000, /* of a connection */
     RETRY_MS_MAX = 15000,
     LAST_WORDS_MS = 5000, /* of the relay of an allocation that is over */
@@ -430,6 +432,19 @@ static void settle_unplaced(void)
     }
 }
 
+/* A request that is new may be granted at any moment. */
+static void hasten(uint64_t now)
+{
+    bool is_hasty = false;
+
+    for (size_t i = 0; i < only.allocations.all.count; i++) {
+        const struct allocation *allocation = only.allocations.all.items[i];
+        is_hasty |= allocation->phase == SLURM_WAITS && allocation->requested_at > 0 &&
+                    now - allocation->requested_at < HASTE_MS;
+    }
+    slurm_worker_hasten(only.worker, is_hasty);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     uint64_t now = uv_now(timer->loop);
@@ -437,6 +452,7 @@ static void on_tick(uv_timer_t *timer)
     for (size_t i = only.allocations.all.count; i > 0; i--)
         tend(only.allocations.all.items[i - 1], now);
     settle_unplaced();
+    hasten(now);
     only.is_changed |= allocations_tend(&only.allocations, &only.nodes, &only.wishes, now);
     only.is_changed |= only.engine.abilities.on_call_most != allocations_left(&only.allocations);
     if (only.is_changed)
@@ -535,13 +551,16 @@ static void on_news(void *user, struct slurm_news *news)
 static void add_start(const struct engine_launch *launch)
 {
     struct member *member = find_member(launch->id);
+    struct slurm_meeting meeting;
 
     if (member)
         return;
     member = add_member(launch->id);
     member->grace = launch->grace;
     member->node = mem_string(launch->node);
-    relay_put_launch(&member->start, launch);
+    struct engine_launch set = slurm_meeting_set(&meeting, &only.nodes, launch);
+    relay_put_launch(&member->start, &set);
+    slurm_meeting_release(&meeting);
     if (only.allocations.has_listing)
         place(member);
 }

@@ -31,7 +31,14 @@
 #include "io/file.h"
 #include "io/log.h"
 
-enum { JOIN_FDS = 2, GROUPS_MAX = 1024, LAST_WORDS_MS = 5000, END_DELAY_MS = 3 };
+enum {
+    JOIN_FDS = 2,
+    GROUPS_MAX = 1024,
+    LAST_WORDS_MS = 5000,
+    END_DELAY_MS = 3,
+    JOIN_TRIES = 200,
+    JOIN_AGAIN_US = 20000
+};
 
 struct member {
     struct member_id id;
@@ -627,14 +634,26 @@ static int join(struct error *err)
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof(fds));
     memcpy(CMSG_DATA(header), fds, sizeof(fds));
-    if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-        sendmsg(fd, &message, MSG_NOSIGNAL) != 1)
+    bool is_connected = false;
+    for (int tries = 0; fd >= 0 && tries < JOIN_TRIES && !is_connected; tries++) {
+        if (tries > 0)
+            usleep(JOIN_AGAIN_US); /* the relay is about to start */
+        is_connected = connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0;
+    }
+    if (!is_connected || sendmsg(fd, &message, MSG_NOSIGNAL) != 1)
         return error_set(err, -errno, "%s: %s", address.sun_path, strerror(errno));
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
     while (read(fd, &byte, 1) > 0)
         ;
     return 0;
+}
+
+/* After a restart of the machine there is no allocation any more, so that memory is durable enough,
+ * and a job does not wait for a disk. */
+static const char *place_for_folders(void)
+{
+    return access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
 }
 
 int main(int argc, char **argv)
@@ -647,7 +666,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "tarn-relay: tarn starts it in a Slurm job; it is not for people\n");
         return 2;
     }
-    snprintf(relay.folder, sizeof(relay.folder), "/tmp/tarn-%s-%s-%s", argv[2], job, node);
+    snprintf(relay.folder, sizeof(relay.folder), "%s/tarn-%s-%s-%s", place_for_folders(), argv[2],
+             job, node);
     if (strcmp(argv[1], "serve") == 0 && argc == 4)
         code = serve(argv[3], &err);
     else if (strcmp(argv[1], "join") == 0 && argc == 3)

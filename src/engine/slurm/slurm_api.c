@@ -297,6 +297,7 @@ static struct slurm_node read_node(const node_info_t *from)
     uint64_t memory = from->real_memory;
     struct slurm_node node = {
         .name = mem_string(from->name),
+        .address = mem_string(from->node_addr ? from->node_addr : from->name),
         .gres = mem_string(from->gres),
         .features = mem_string(from->features_act ? from->features_act : from->features),
         .cpu_milli = INT64_C(1000) * (from->cpus_efctv ? from->cpus_efctv : from->cpus),
@@ -383,6 +384,7 @@ void slurm_nodes_release(struct slurm_nodes *nodes)
 {
     LIST_EACH (struct slurm_node, node, &nodes->all) {
         free(node->name);
+        free(node->address);
         free(node->gres);
         free(node->features);
         free(node->reason);

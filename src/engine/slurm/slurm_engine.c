@@ -18,6 +18,7 @@
 #include "engine/slurm/gres.h"
 #include "engine/slurm/slurm_adopt.h"
 #include "engine/slurm/slurm_instance.h"
+#include "engine/slurm/slurm_meeting.h"
 #include "engine/slurm/slurm_order.h"
 #include "engine/slurm/slurm_worker.h"
 #include "io/log.h"
@@ -72,6 +73,7 @@ struct slurm_engine {
     bool is_looking_up;
     LIST(char *) lost_nodes; /* nodes on which nothing can start */
     LIST(char *) told_nodes; /* nodes that were reported */
+    struct slurm_nodes nodes;
 };
 
 static struct slurm_engine only;
@@ -532,12 +534,14 @@ static void note_node(const struct slurm_node *node)
         list_add(&only.lost_nodes, mem_string(node->name));
 }
 
-static void note_nodes(const struct slurm_nodes *nodes)
+static void note_nodes(struct slurm_nodes *nodes)
 {
+    slurm_nodes_release(&only.nodes);
+    only.nodes = *nodes;
+    *nodes = (struct slurm_nodes){ 0 };
     forget_lost_nodes();
-    for (size_t i = 0; i < nodes->all.count; i++) {
-        note_node(&nodes->all.items[i]);
-    }
+    for (size_t i = 0; i < only.nodes.all.count; i++)
+        note_node(&only.nodes.all.items[i]);
     only.options.reports.node(only.options.reports.user, NULL, true);
 }
 
@@ -610,6 +614,20 @@ static void on_tick(uv_timer_t *timer)
 
 /* ---- operations ---- */
 
+static int make_order(const struct engine_launch *launches, uint32_t count,
+                      struct slurm_order **ret, struct error *err)
+{
+    AUTO_FREE struct engine_launch *set = mem_zero(count, sizeof(*set));
+    AUTO_FREE struct slurm_meeting *meetings = mem_zero(count, sizeof(*meetings));
+
+    for (uint32_t i = 0; i < count; i++)
+        set[i] = slurm_meeting_set(&meetings[i], &only.nodes, &launches[i]);
+    int code = slurm_order_make(only.instance, only.options.rules, set, count, ret, err);
+    for (uint32_t i = 0; i < count; i++)
+        slurm_meeting_release(&meetings[i]);
+    return code;
+}
+
 static int start(struct engine *engine, const struct engine_launch *launches, uint32_t count,
                  struct error *err)
 {
@@ -623,8 +641,7 @@ static int start(struct engine *engine, const struct engine_launch *launches, ui
         order = slurm_order_adopt(only.instance, launches, count, adopted);
         slurm_adopt_release(only.adopt, launches[0].external);
     } else {
-        int code =
-            slurm_order_make(only.instance, only.options.rules, launches, count, &order, err);
+        int code = make_order(launches, count, &order, err);
         if (code < 0)
             return code;
     }
@@ -745,6 +762,7 @@ static void destroy(struct engine *engine)
     for (size_t i = 0; i < only.told_nodes.count; i++)
         free(only.told_nodes.items[i]);
     list_release(&only.told_nodes);
+    slurm_nodes_release(&only.nodes);
     list_release(&only.unsure);
 }
 

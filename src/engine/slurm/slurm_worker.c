@@ -12,6 +12,8 @@
 
 enum { JOBS_EVERY_S = 1, NODES_EVERY = 5 /* looks at the jobs */ };
 
+#define HASTY_NS UINT64_C(200000000) /* between looks at the jobs while one is about to start */
+
 struct request {
     uint64_t job;
     uint32_t attempt, id;
@@ -42,7 +44,7 @@ struct slurm_worker {
     LIST(struct request) requests;
     LIST(struct slurm_news) news;
     char *partition;
-    bool is_ending;
+    bool is_ending, is_hasty;
     /* of the thread */
     LIST(struct request) unanswered;
     int64_t since;
@@ -267,8 +269,8 @@ static void run(void *arg)
             look_at_jobs(worker);
             if (looks++ % NODES_EVERY == 0)
                 look_at_nodes(worker);
-            due = uv_hrtime() + JOBS_EVERY_S * UINT64_C(1000000000);
             uv_mutex_lock(&worker->mutex);
+            due = uv_hrtime() + (worker->is_hasty ? HASTY_NS : JOBS_EVERY_S * UINT64_C(1000000000));
         } else if (worker->requests.count == 0 && !worker->is_ending) {
             uv_cond_timedwait(&worker->cond, &worker->mutex, due - now);
         }
@@ -330,6 +332,13 @@ void slurm_worker_comment(struct slurm_worker *worker, const char *adopted, cons
 void slurm_worker_cancel(struct slurm_worker *worker, const char *adopted)
 {
     add_request(worker, (struct request){ .adopted = mem_string(adopted) });
+}
+
+void slurm_worker_hasten(struct slurm_worker *worker, bool is_hasty)
+{
+    uv_mutex_lock(&worker->mutex);
+    worker->is_hasty = is_hasty;
+    uv_mutex_unlock(&worker->mutex);
 }
 
 void slurm_worker_partition(struct slurm_worker *worker, const char *partition)

@@ -53,6 +53,8 @@ void slurm_worker_signal(struct slurm_worker *worker, uint32_t id, int signal, b
 /* Without an answer, a comment is dropped, and a cancellation repeated. */
 void slurm_worker_comment(struct slurm_worker *worker, const char *adopted, const char *comment);
 void slurm_worker_cancel(struct slurm_worker *worker, const char *adopted);
+/* Whether to look at the jobs more often than once a second. */
+void slurm_worker_hasten(struct slurm_worker *worker, bool is_hasty);
 /* Another partition from now on. */
 void slurm_worker_partition(struct slurm_worker *worker, const char *partition);
 
