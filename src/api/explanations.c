@@ -258,20 +258,24 @@ static void add_promise(const struct api *api, const struct job *job, const stru
 static void add_protected(const struct api *api, const struct job *job, json_t *lines)
 {
     AUTO_RELEASE(text) struct text line = { 0 };
-    usec_t now = api_now(api), at, plain;
+    struct protected_start start;
+    usec_t now = api_now(api);
     char left[UNITS_TEXT_SIZE], in_order[UNITS_TEXT_SIZE];
 
-    if (!sched_protected_start(api_brain(api), job, &at, &plain))
+    if (!sched_protected_start(api_brain(api), job, &start) || start.at == USEC_NEVER)
         return;
-    units_format_duration(left, at > now ? at - now : 0);
-    units_format_duration(in_order, plain > now ? plain - now : now - plain);
-    if (at <= now)
+    units_format_duration(left, start.at > now ? start.at - now : 0);
+    units_format_duration(in_order, start.plain > now ? start.plain - now : now - start.plain);
+    if (start.at <= now)
         text_add(&line, "its protected start has passed: it is served in order");
     else
-        text_printf(&line, "other jobs may pass it for %s at most", left);
+        text_printf(&line,
+                    start.is_preemptive ? "other jobs may run instead of it for %s at most"
+                                        : "other jobs may pass it for %s at most",
+                    left);
     text_printf(&line,
-                plain > now ? "; in order of age, it would start in %s"
-                            : "; in order of age, it would have started %s ago",
+                start.plain > now ? "; in order of age, it would start in %s"
+                                  : "; in order of age, it would have started %s ago",
                 in_order);
     add_line(lines, "protected", line.bytes);
 }

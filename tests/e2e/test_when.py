@@ -182,6 +182,15 @@ def test_why_says_how_long_others_may_pass_a_job(api):
     assert re.search(pattern, "\n".join(why["lines"])), why["lines"]
 
 
+def test_why_says_how_long_others_may_run_instead_of_a_preemptible_job(api):
+    running = submit(api, 60, 4, max_duration="1h", estimate="1h", preemptible=True)
+    wait_until("it runs", lambda: api.job(running)["state"] == "running")
+    waiting = submit(api, 0, 4, max_duration="1h", estimate="1h", preemptible=True)
+    pattern = r"protected +other jobs may run instead of it for (4h59m|5h00m) at most; in order of age, it would start in (59m\d\ds|1h00m)"
+    why = api.why(waiting)
+    assert re.search(pattern, "\n".join(why["lines"])), why["lines"]
+
+
 # What would make it start sooner
 
 

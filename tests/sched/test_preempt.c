@@ -260,8 +260,11 @@ static void run_world(struct world *world)
         }
         submit(world);
         plan(world);
-        if (world->twin && step % 7 == 3)
+        if (world->twin && step % 7 == 3) { /* the plain schedule begins anew in both */
             lab_reload(world->twin);
+            lab_tell(world->lab,
+                     &(struct event){ .kind = EVENT_BOOT, .boot = { .brain = SCHED_VERSION } });
+        }
     }
 }
 

@@ -177,21 +177,40 @@ const struct job *sched_served_first(const struct brain *brain, uint32_t queue, 
     return job && job->state == JOB_QUEUED && line->served_by > 0 ? job : NULL;
 }
 
-bool sched_protected_start(const struct brain *brain, const struct job *job, usec_t *ret_at,
-                           usec_t *ret_plain)
+/* It started in the plain schedule of a queue in which jobs are stopped for others. */
+static bool find_due(const struct brain *brain, const struct job *job, struct protected_start *ret)
+{
+    plain_due_list dues = { 0 };
+    bool is_found = false;
+
+    plain_list_due(&brain->plain, job->queue, &dues);
+    for (size_t i = 0; i < dues.count && !is_found; i++) {
+        is_found = dues.items[i].job == job->id;
+        ret->at = contender_line(job, dues.items[i].due, brain->state->now);
+        ret->plain = dues.items[i].start;
+    }
+    list_release(&dues);
+    return is_found;
+}
+
+bool sched_protected_start(const struct brain *brain, const struct job *job,
+                           struct protected_start *ret)
 {
     const struct state *state = brain->state;
     plain_claim_list claims = { 0 };
-    bool is_found = false;
 
     if (job->state != JOB_QUEUED || state->settings.order != ORDER_DEFAULT ||
-        state->settings.backfill_depth == 0 || job->pending_bucket->is_settled)
+        (state->settings.backfill_depth == 0 && !job->pending_bucket->is_settled))
         return false;
+    ret->is_preemptive = job->pending_bucket->is_settled;
+    bool is_found = ret->is_preemptive && find_due(brain, job, ret);
     plain_list(&brain->plain, state, job->queue, &claims);
     for (size_t i = 0; i < claims.count && !is_found; i++) {
         is_found = claims.items[i].job == job->id;
-        *ret_at = claims.items[i].protected;
-        *ret_plain = claims.items[i].start;
+        ret->at = claims.items[i].protected;
+        ret->plain = claims.items[i].start;
+        if (ret->is_preemptive) /* it is foreseen */
+            ret->at = contender_line(job, ret->at, state->now);
     }
     list_release(&claims);
     return is_found;

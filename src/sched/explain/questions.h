@@ -51,10 +51,16 @@ usec_t sched_guaranteed_start(const struct brain *brain, const struct job *job);
  * NULL: there is none. */
 const struct job *sched_served_first(const struct brain *brain, uint32_t queue, usec_t *ret_by);
 
-/* The start that the default order keeps for a waiting job (ordering/plain.h), and that in the
- * plain schedule. False: it has none yet, or its order knows none. */
-bool sched_protected_start(const struct brain *brain, const struct job *job, usec_t *ret_at,
-                           usec_t *ret_plain);
+/* The start that the default order keeps for a waiting job (ordering/plain.h): where jobs are
+ * stopped for others of the queue, the latest time at which it runs on. */
+struct protected_start {
+    usec_t at, plain; /* plain: in the plain schedule */
+    bool is_preemptive;
+};
+
+/* False: it has none yet, or its order knows none. */
+bool sched_protected_start(const struct brain *brain, const struct job *job,
+                           struct protected_start *ret);
 
 /* Whether it could ever start on the nodes and within the limits of now: it is not above a limit of
  * its queues or of its user, and there is a spot node if it may only run on those. */

@@ -142,6 +142,14 @@ static usec_t run_until(const struct plain_started *started, usec_t now)
     return started->real == REAL_RUNS ? started->run + now : started->run;
 }
 
+/* Its real run time, or what it exceeds: it may end when its stated run time is over. */
+static usec_t run_known(const struct plain_started *started, usec_t now)
+{
+    usec_t run = run_until(started, now), stated = started->job.estimate * USEC_PER_SEC - TICK - 1;
+
+    return started->real == REAL_ENDED || run > stated ? run : stated;
+}
+
 static void run_in_plain(struct plain_queue *queue, struct plain_started started)
 {
     size_t place = queue->running.count;
@@ -163,6 +171,33 @@ static usec_t protected_start(const struct plain_queue *queue, usec_t submitted,
     return usec_after(submitted, wait > floor ? wait : floor);
 }
 
+static usec_t line_of(const struct plain_started *started, usec_t run)
+{
+    return plain_line(started->job.is_preemptible, started->job.estimate * USEC_PER_SEC,
+                      started->due, run);
+}
+
+static void raise_due(struct plain_queue *queue, const struct plain_started *started, usec_t run)
+{
+    usec_t line = line_of(started, run);
+
+    queue->due_least = line > queue->due_least ? line : queue->due_least;
+}
+
+/* A job that starts in the plain schedule at this time is not due before those that run in it have
+ * come as far. Ends raised it before. */
+static usec_t due_least(struct plain_queue *queue, usec_t at)
+{
+    if (queue->due_at == at)
+        return queue->due_least;
+    queue->due_at = at;
+    LIST_EACH (const struct plain_started, started, &queue->running) {
+        if (started->job.estimate == 0)
+            raise_due(queue, started, at > started->start ? at - started->start : 0);
+    }
+    return queue->due_least;
+}
+
 static void start_waiting(struct plain *plain, struct plain_queue *queue, size_t index, usec_t at)
 {
     struct plain_started started = { .job = queue->waiting.items[index], .start = at };
@@ -172,7 +207,11 @@ static void start_waiting(struct plain *plain, struct plain_queue *queue, size_t
     map_remove(&plain->early, started.job.id);
     queue->longest = wait > queue->longest ? wait : queue->longest;
     started.protected = protected_start(queue, started.job.submitted, at);
-    usec_t until = at + run_until(&started, queue->at);
+    if (queue->has_preemptible) {
+        usec_t least = due_least(queue, at);
+        started.due = started.protected > least ? started.protected : least;
+    }
+    usec_t until = at + run_known(&started, queue->at);
     usec_t *least = started.real == REAL_ENDED ? &queue->next_end : &queue->known;
     *least = until < *least ? until : *least;
     run_in_plain(queue, started);
@@ -209,7 +248,8 @@ static void plan_plainly(struct plain *plain, struct plain_queue *queue)
     if (queue->first == queue->waiting.count || queue->held == QUEUE_SHARE_ONE)
         return;
     usec_t shadow = shadow_of(queue, queue->waiting.items[queue->first].share, &extra);
-    uint32_t window = shadow == USEC_NEVER ? SECONDS_NEVER
+    uint32_t endless = queue->has_preemptible ? 0 : SECONDS_NEVER;
+    uint32_t window = shadow == USEC_NEVER ? endless
                       : shadow > at        ? (uint32_t)((shadow - at) / USEC_PER_SEC)
                                            : 0;
     for (size_t i = queue->first + 1; i < queue->waiting.count; i++) {
@@ -244,10 +284,11 @@ static void let_end(struct plain_queue *queue, usec_t now)
     queue->next_end = queue->known = USEC_NEVER;
     for (size_t i = 0; i < queue->running.count; i++) {
         struct plain_started *started = &queue->running.items[i];
-        usec_t until = started->start + run_until(started, now);
+        usec_t until = started->start + run_known(started, now);
         bool is_ended = started->real == REAL_ENDED;
         if (is_ended && until <= queue->reached) {
             queue->held -= started->job.share;
+            raise_due(queue, started, started->run);
             continue;
         }
         usec_t *least = is_ended ? &queue->next_end : &queue->known;
@@ -354,6 +395,11 @@ static struct plain_started *find_running(struct plain_queue *queue, uint64_t jo
     return NULL;
 }
 
+static uint32_t stated(const struct job *job)
+{
+    return job->is_preemptible && job->estimate > 0 ? seconds_of(job->estimate) : 0;
+}
+
 static struct plain_job describe(const struct plain_queue *queue, const struct state *state,
                                  const struct job *job)
 {
@@ -365,7 +411,9 @@ static struct plain_job describe(const struct plain_queue *queue, const struct s
                                .limit = seconds_of(job->max_duration),
                                .usual = seconds_of(bucket->usual),
                                .share = bucket->share > 0 ? bucket->share : 1,
-                               .priority = job->priority };
+                               .estimate = stated(job),
+                               .priority = job->priority,
+                               .is_preemptible = job->is_preemptible };
 }
 
 static void add_arrival(struct plain_queue *queue, struct plain_job job)
@@ -426,7 +474,9 @@ static void adopt(struct plain_queue *queue, const struct state *state, const st
                  .usual = seconds_of(job->run->window),
                  .share =
                      job->run->lease && job->run->lease->share > 0 ? job->run->lease->share : 1,
-                 .priority = job->priority },
+                 .estimate = stated(job),
+                 .priority = job->priority,
+                 .is_preemptible = job->is_preemptible },
         .real = REAL_RUNS,
         .run = -job->run->granted,
     };
@@ -435,6 +485,8 @@ static void adopt(struct plain_queue *queue, const struct state *state, const st
                         ? clock_at(queue, state->now) - (started.run + state->now)
                         : 0;
     started.job.submitted = started.start;
+    started.due =
+        queue->has_preemptible ? protected_start(queue, started.job.submitted, started.start) : 0;
     if (queue->held + started.job.share <= QUEUE_SHARE_ONE)
         run_in_plain(queue, started);
 }
@@ -447,6 +499,7 @@ void plain_note(struct plain *plain, const struct state *state, struct job *job,
         return;
     struct plain_queue *queue = claim_queue(plain, state, job->queue);
     job->plain_real = real;
+    queue->has_preemptible |= job->is_preemptible;
     if (before != REAL_NONE)
         set_real(plain, queue, job, real == REAL_NONE ? REAL_ENDED : real, state->now);
     else if (real == REAL_RUNS)
@@ -604,6 +657,52 @@ static void foresee(const struct plain *plain, const struct plain_queue *queue, 
             add_claim(queue, job, at, protected_start(queue, job->submitted, at), true, ret);
     }
     list_release(&ends);
+}
+
+static int compare_dues(const void *a, const void *b)
+{
+    const struct plain_due *left = a, *right = b;
+
+    return (left->job > right->job) - (left->job < right->job);
+}
+
+void plain_list_due(const struct plain *plain, uint32_t number, plain_due_list *ret)
+{
+    ret->count = 0;
+    if (number >= plain->queues.count)
+        return;
+    const struct plain_queue *queue = &plain->queues.items[number];
+    usec_t to_real = queue->at - queue->clock;
+    LIST_EACH (const struct plain_started, started, &queue->running) {
+        if (started->due > 0 && started->real != REAL_ENDED)
+            list_add(ret, (struct plain_due){ .job = started->job.id,
+                                              .start = started->start + to_real,
+                                              .due = usec_after(started->due, to_real) });
+    }
+    list_sort(ret, compare_dues);
+}
+
+usec_t plain_next(const struct plain *plain, uint32_t number, usec_t now)
+{
+    usec_t at = now;
+
+    if (number >= plain->queues.count || !plain->queues.items[number].has_preemptible)
+        return USEC_NEVER;
+    const struct plain_queue *queue = &plain->queues.items[number];
+    usec_t next = next_arrival(queue);
+    next = queue->next_end < next ? queue->next_end : next;
+    if (next == USEC_NEVER)
+        return USEC_NEVER;
+    LIST_EACH (const struct plain_started, started, &queue->running) {
+        usec_t needed = next - started->start;
+        if (started->real == REAL_ENDED || run_known(started, now) >= needed)
+            continue;
+        if (started->real != REAL_RUNS)
+            return USEC_NEVER;
+        usec_t then = now + needed - run_until(started, now);
+        at = then > at ? then : at;
+    }
+    return at > now ? usec_after(at, at - now < USEC_PER_SEC ? USEC_PER_SEC : 0) : USEC_NEVER;
 }
 
 static int compare_claims(const void *a, const void *b)

@@ -32,6 +32,21 @@
  * of jobs within a queue; the order of queues remains a matter of fair share. With a single queue,
  * the clock is real time.
  *
+ * Jobs that may be stopped. A start says little of a job that is stopped later, so a queue with
+ * preemptible jobs bounds how far each job falls behind. Its line is the latest time at which it
+ * has run so long:
+ *
+ *   line(run) = due + run                  it is not preemptible
+ *               due + run + 3 * estimate   its run time is stated: then it runs to its end
+ *               due + run + 9 * run        else: a tenth of the time
+ *   due       = protected start, but not before the line of any job that started before it in the
+ *               plain schedule, at the run time that this one had there when the job started
+ *
+ * So a job that another one waits for in the plain schedule ends its lines before those of the
+ * other begin: jobs whose lines overlap ran together there, and they fit into the cluster together.
+ * contender.c serves jobs on their lines first. A stated run time counts as the least run time of
+ * a preemptible job, so that the plain schedule need not wait until it has run so long.
+ *
  * Limits: there is no plain schedule while more than PLAIN_MOST jobs run; then the order of jobs
  *         alone bounds the waits.
  *
@@ -46,6 +61,8 @@ enum {
     PLAIN_LOOK = 300,  /* jobs of a queue whose plain start is foreseen */
     PLAIN_BLOCK = 128, /* waiting jobs between two notes of the least that they ask for */
     PLAIN_MOST = 8192, /* running jobs; with more the plain schedule is off until half remain */
+    PLAIN_STATED = 3,  /* a preemptible job falls behind by so many times its stated run time, */
+    PLAIN_UNKNOWN = 9, /* or by so many times what it has run */
 };
 
 #define PLAIN_SLACK_PERCENT 10 /* unless its queue sets it */
@@ -56,13 +73,16 @@ struct plain_job {
     usec_t submitted;      /* on the queue's clock, as all times here */
     uint32_t limit, usual; /* run time, s; UINT32_MAX: without end */
     uint32_t share;        /* in parts of 2^20; 0: it has left */
+    uint32_t estimate;     /* stated run time, s; 0: none, or it is not preemptible */
     int32_t priority;
+    bool is_preemptible;
 };
 
 struct plain_started {
     struct plain_job job;
     usec_t start, limit; /* in the plain schedule */
-    usec_t protected;    /* from then on it does not change */
+    usec_t protected;    /* from then on it does not change, as the next */
+    usec_t due;          /* its line begins; 0: the queue had no preemptible jobs */
     usec_t run;          /* real run time; while it runs: run time so far - now */
     uint8_t real;        /* its real state (enum in plain.c) */
 };
@@ -77,6 +97,9 @@ struct plain_queue {
     uint32_t rate;         /* of the clock, in parts of 2^20 */
     usec_t reached;        /* by the plain schedule */
     usec_t longest;        /* wait in the plain schedule */
+    usec_t due_least;      /* by lines of earlier jobs, at `due_at` */
+    usec_t due_at;         /* in the plain schedule */
+    bool has_preemptible;  /* it has had preemptible jobs */
     int64_t slack_percent; /* of the wait */
     usec_t slack_least;
     uint32_t held;                   /* by those that run in it, in parts of 2^20 */
@@ -106,6 +129,24 @@ struct plain_claim {
 };
 
 typedef LIST(struct plain_claim) plain_claim_list;
+
+/* A job that has started in the plain schedule of a queue with preemptible jobs. */
+struct plain_due {
+    uint64_t job;
+    usec_t start, due; /* real time */
+};
+
+typedef LIST(struct plain_due) plain_due_list;
+
+/* The latest time at which a job that is due then has run so long. */
+static inline usec_t plain_line(bool is_preemptible, usec_t estimate, usec_t due, usec_t run)
+{
+    usec_t behind = !is_preemptible ? 0
+                    : estimate > 0  ? PLAIN_STATED * estimate
+                                    : PLAIN_UNKNOWN * run;
+
+    return usec_after(due, usec_after(behind, run));
+}
 
 /* The properties of a waiting job that determine its order and size in the plain schedule. */
 struct plain_key {
@@ -142,6 +183,11 @@ void plain_set_rates(struct plain *plain, const struct state *state);
  * protected start. */
 void plain_list(const struct plain *plain, const struct state *state, uint32_t queue,
                 plain_claim_list *ret);
+/* Those of a queue that are due some time, by number. */
+void plain_list_due(const struct plain *plain, uint32_t queue, plain_due_list *ret);
+/* When the schedule of a queue with preemptible jobs advances if all that run in it now run on;
+ * USEC_NEVER: not before something happens. */
+usec_t plain_next(const struct plain *plain, uint32_t queue, usec_t now);
 void plain_release(struct plain *plain);
 
 #endif

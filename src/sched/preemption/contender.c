@@ -2,6 +2,7 @@
 #include "sched/preemption/preempt.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "base/wide.h"
 #include "sched/job_facts.h"
@@ -27,6 +28,7 @@ static bool add_claim(struct contenders *claims, const struct state *state, stru
         .is_running = is_running,
         .attained = job_attained(job, state->now),
         .left = job_left(job, state->now),
+        .due = USEC_NEVER,
     };
     list_add(&claims->items, claim);
     return true;
@@ -54,6 +56,25 @@ bool contenders_collect(struct contenders *claims, const struct state *state, ui
         is_any |= add_claim(claims, state, job, false) && job->is_preemptible;
     }
     return is_any;
+}
+
+static int compare_due(const void *key, const void *item)
+{
+    const struct job *job = key;
+    const struct plain_due *due = item;
+
+    return (job->id > due->job) - (job->id < due->job);
+}
+
+void contenders_set_due(struct contenders *claims, const plain_due_list *dues)
+{
+    LIST_EACH (struct contender, claim, &claims->items) {
+        const struct plain_due *due =
+            dues->count > 0
+                ? bsearch(claim->job, dues->items, dues->count, sizeof(*due), compare_due)
+                : NULL;
+        claim->due = due ? due->due : USEC_NEVER;
+    }
 }
 
 /* ---- in which order ---- */
@@ -223,6 +244,45 @@ static bool is_patient(const struct state *state, const struct job *job)
     return taker && taker->state != JOB_ENDED && taker->queue != job->queue;
 }
 
+/* What it does while it is protected: to its end, or a piece of work. Notes when that is done. */
+static bool has_piece(struct contenders *claims, const struct contender *claim, usec_t now)
+{
+    const struct job *job = claim->job;
+    usec_t before = job->run->attained, unpaid = job_unpaid(job, now);
+
+    if (!claim->is_running || job->run->tier != CLAIM_PROTECTED)
+        return false;
+    if (claim->left > 0)
+        return true;
+    usec_t piece = before / 2, least = CLAIM_PIECE * job_restart_cost(job);
+    usec_t rest = (piece > least ? piece : least) - (claim->attained - before);
+    if (rest > 0)
+        review_at(claims, now + rest + (unpaid > 0 ? unpaid : 0));
+    return rest > 0;
+}
+
+usec_t contender_line(const struct job *job, usec_t due, usec_t now)
+{
+    usec_t unpaid = job_unpaid(job, now), estimate = job_left(job, now) > 0 ? job->estimate : 0;
+    usec_t line = plain_line(job->is_preemptible, estimate, due, job_attained(job, now));
+
+    return line != USEC_NEVER && unpaid > 0 ? line - unpaid : line;
+}
+
+/* Is it on its line? Notes when it will be. */
+static bool is_on_line(struct contenders *claims, const struct contender *claim,
+                       const struct state *state)
+{
+    if (claim->due == USEC_NEVER || state->settings.order != ORDER_DEFAULT)
+        return false;
+    if (has_piece(claims, claim, state->now))
+        return true;
+    usec_t line = contender_line(claim->job, claim->due, state->now);
+    if (line > state->now && !claim->is_running) /* the clock of its queue may be slow */
+        review_at(claims, line > state->now + USEC_PER_SEC ? line : state->now + USEC_PER_SEC);
+    return line <= state->now;
+}
+
 static void rank_claim(struct contenders *claims, struct contender *claim,
                        const struct state *state, const struct load *load)
 {
@@ -239,6 +299,11 @@ static void rank_claim(struct contenders *claims, struct contender *claim,
         rank_known(claims, claim, state, load);
     else
         rank_unknown(claims, claim, state);
+    claim->is_on_line = is_on_line(claims, claim, state);
+    if (claim->is_on_line) {
+        claim->tier = CLAIM_PROTECTED;
+        claim->key = claim->due;
+    }
     if (!claim->is_running && job->is_awaited)
         claim->tier = CLAIM_AWAITED;
     claim->is_patient = !claim->is_running && !job->is_awaited && is_patient(state, job);

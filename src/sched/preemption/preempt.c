@@ -57,6 +57,7 @@ void preempt_note(struct preempt *preempt, struct job *job, bool is_gone)
 void preempt_release(struct preempt *preempt)
 {
     list_release(&preempt->claims.items);
+    list_release(&preempt->dues);
     preempt_place_release(&preempt->pack);
     list_release(&preempt->queues);
 }
@@ -212,6 +213,12 @@ static uint64_t stopped_for(const struct brain *brain, const struct contender *c
     return 0;
 }
 
+/* Why it has precedence, beside that others were stopped for it. */
+static uint8_t tier_of_grant(const struct contender *claim)
+{
+    return claim->is_on_line ? CLAIM_PROTECTED : claim->tier;
+}
+
 /* False: its place is not free yet. */
 static bool start_claim(struct brain *brain, const struct contender *claim,
                         struct decisions *decisions)
@@ -233,7 +240,7 @@ static bool start_claim(struct brain *brain, const struct contender *claim,
         return false;
     }
     contenders_note_start(&brain->preempt.claims, claim, brain->state);
-    brain_grant(brain, claim->job, &lease, claim->tier, decisions);
+    brain_grant(brain, claim->job, &lease, tier_of_grant(claim), decisions);
     return true;
 }
 
@@ -283,7 +290,7 @@ static bool start_largest(struct brain *brain, const struct contender *claim,
     struct why why;
 
     contenders_note_start(&brain->preempt.claims, claim, brain->state);
-    if (brain_try_grant(brain, claim->job, claim->tier, decisions, &why))
+    if (brain_try_grant(brain, claim->job, tier_of_grant(claim), decisions, &why))
         return true;
     claim->job->pending_bucket->why = why;
     return false;
@@ -442,7 +449,11 @@ static void plan_queue(struct brain *brain, uint32_t queue, struct decisions *de
         bucket->why = (struct why){ .kind = WHY_GPUS };
     }
     size_up(brain, queue, left_out);
+    plain_list_due(&brain->plain, queue, &preempt->dues);
+    contenders_set_due(claims, &preempt->dues);
     contenders_sort(claims, brain->state);
+    usec_t next = plain_next(&brain->plain, queue, brain->state->now);
+    claims->review = next < claims->review ? next : claims->review;
     struct place_query query = brain_query(brain, claims->items.items[0].job);
     for (int round = 0;; round++) {
         select_claims(claims, round == ROUNDS_MOST);

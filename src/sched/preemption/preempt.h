@@ -19,6 +19,7 @@
 #include "sched/ends.h"
 #include "sched/ordering/gittins.h"
 #include "sched/ordering/pending.h"
+#include "sched/ordering/plain.h"
 #include "sched/placement/place.h"
 
 /* The claimants of a queue with preemptible jobs, best first
@@ -28,6 +29,7 @@
  *
  *   fixed      has not run for its restart cost yet: stopping it now would be a pure loss
  *   awaited    others were stopped for it
+ *   protected  is on its line (ordering/plain.h): only with the default order. Earlier ones first.
  *   deadline   would miss its deadline if it waited on, and can still meet it
  *   fair       the same for the time of a fair share (core/predict/pressure.h)
  *   critical   its remaining run is so long that the whole cluster will have to wait for it
@@ -42,6 +44,9 @@
  *   critical         GPUs x remaining  >=  W + CLAIM_ARRIVALS x (work that came in the last
  *                    remaining / CLAIM_LOOK), W the remaining GPU-time of all claimants
  *
+ * A job that was granted as protected stays so to its end; one without a stated run time, until it
+ * has run half as long again and at least CLAIM_PIECE restart costs.
+ *
  * A job that was granted as urgent or critical stays so while it runs (down to CLAIM_KEPT / 16 of
  * the critical bound), so that its restart cost does not push it back over the edge. The constants
  * come from simulations of the Philly, Shockwave and Chronus workloads.
@@ -54,6 +59,7 @@ enum {
     CLAIM_FAIR_MARGIN = 8,
     CLAIM_FAIR_PARTS = 20, /* fair: up to 1 + 1 / 20 of the time of a fair share */
     CLAIM_KEPT = 14,       /* sixteenths */
+    CLAIM_PIECE = 10,      /* restart costs */
     CLAIM_HYSTERESIS = 2,  /* an unknown job must be this many times better than a running one */
 };
 
@@ -62,6 +68,7 @@ enum contender_tier {
     CLAIM_CRITICAL,
     CLAIM_FAIR,
     CLAIM_DEADLINE,
+    CLAIM_PROTECTED,
     CLAIM_AWAITED,
     CLAIM_FIXED
 };
@@ -71,8 +78,10 @@ struct contender {
     int64_t milli; /* GPUs */
     usec_t left;   /* run time, restarts included; 0: unknown */
     usec_t attained;
-    int64_t key;  /* the lower first */
-    uint8_t tier; /* enum contender_tier */
+    usec_t due;      /* its line begins (ordering/plain.h); USEC_NEVER: it has none */
+    int64_t key;     /* the lower first */
+    uint8_t tier;    /* enum contender_tier */
+    bool is_on_line; /* it would be protected if it was not awaited or fixed */
     bool is_patient;
     bool is_running;
     bool is_selected;
@@ -89,9 +98,14 @@ struct contenders {
     usec_t review;          /* when the order may change without an event; USEC_NEVER */
 };
 
-/* Collect the claimants of a queue. False: none of them is preemptible. */
+/* Collect the claimants of a queue, without their lines. False: none of them is preemptible. */
 bool contenders_collect(struct contenders *claims, const struct state *state, uint32_t queue,
                         const struct pending *pending, const struct ends *ends);
+/* When a job that waits or runs has to run on at the latest, if it is due then; its restart is
+ * taken into account. */
+usec_t contender_line(const struct job *job, usec_t due, usec_t now);
+/* Those of the queue that have lines: by number. */
+void contenders_set_due(struct contenders *claims, const plain_due_list *dues);
 /* Set tiers, keys and order, and the next review. `milli` must be set. */
 void contenders_sort(struct contenders *claims, const struct state *state);
 /* A claim was granted now: note when its tier changes without an event. */
@@ -139,6 +153,7 @@ struct preempt_queue {
 
 struct preempt {
     struct contenders claims;
+    plain_due_list dues; /* of a queue, in this plan */
     struct preempt_place pack;
     LIST(struct preempt_queue) queues;
     uint32_t count;   /* in all queues */
