@@ -239,8 +239,6 @@ void slurm_adopt_note(struct slurm_adopt *adopt, const char *name, uint64_t job,
 
 void slurm_adopt_release(struct slurm_adopt *adopt, const char *name)
 {
-    struct adopted *adopted = find(adopt, name);
-
-    if (adopted)
-        adopted->is_released = true;
+    /* after a restart it may be released before a listing has had it */
+    find_or_add(adopt, name)->is_released = true;
 }

@@ -10,9 +10,16 @@
 #include "engine/slurm/slurm_account.h"
 #include "engine/slurm/slurm_order.h"
 
-enum { JOBS_EVERY_S = 1, NODES_EVERY = 5 /* looks at the jobs */ };
-
-#define HASTY_NS UINT64_C(200000000) /* between looks at the jobs while one is about to start */
+/* The jobs each second; sooner while one is about to start, and for a while after a submission, so
+ * that what ends quickly makes room quickly, but for a part of the time only. */
+enum {
+    JOBS_EVERY_MS = 1000,
+    SOON_MS = 50,
+    SOON_FOR_MS = 3000,
+    LISTING_PART = 5,
+    NODES_EVERY_MS = 5000,
+    NODES_SOON_MS = 1000,
+};
 
 struct request {
     uint64_t job;
@@ -33,6 +40,14 @@ static void request_release(struct request *request)
     free(request->comment);
 }
 
+#define MS UINT64_C(1000000)
+
+/* uv_hrtime() */
+struct worker_times {
+    uint64_t due, nodes_due; /* the next looks */
+    uint64_t submitted;      /* the last submission */
+};
+
 struct slurm_worker {
     uv_thread_t thread;
     uv_mutex_t mutex;
@@ -48,6 +63,7 @@ struct slurm_worker {
     /* of the thread */
     LIST(struct request) unanswered;
     int64_t since;
+    uint64_t taken_away; /* the sum of their numbers in the last listing */
     char problem[ERROR_TEXT_SIZE], nodes_problem[ERROR_TEXT_SIZE];
 };
 
@@ -218,14 +234,14 @@ static void look_at_nodes(struct slurm_worker *worker)
     tell(worker, &news);
 }
 
-static bool has_taken_away(const struct slurm_jobs *jobs)
+static uint64_t sum_taken_away(const struct slurm_jobs *jobs)
 {
-    for (size_t i = 0; i < jobs->all.count; i++) {
-        const struct slurm_job *job = &jobs->all.items[i];
+    uint64_t sum = 0;
+
+    LIST_EACH (const struct slurm_job, job, &jobs->all)
         if (job->phase == SLURM_IS_OVER && job->end == SLURM_TAKEN_AWAY)
-            return true;
-    }
-    return false;
+            sum += job->id;
+    return sum;
 }
 
 static void look_at_jobs(struct slurm_worker *worker)
@@ -243,16 +259,41 @@ static void look_at_jobs(struct slurm_worker *worker)
     tell_problem(worker, "");
     if (code == 0)
         return;
-    if (has_taken_away(&news.jobs)) /* tarn must not start it again on the node that failed */
+    uint64_t taken_away = sum_taken_away(&news.jobs);
+    if (taken_away != worker->taken_away) /* tarn must not start it again on a node that failed */
         look_at_nodes(worker);
+    worker->taken_away = taken_away;
     repeat_unanswered(worker, &news);
+}
+
+/* When to look at the jobs again, after a look that began then. */
+static uint64_t next_look(const struct worker_times *times, uint64_t began, bool is_hasty)
+{
+    uint64_t now = uv_hrtime(), wait = SOON_MS * MS;
+
+    if (!is_hasty && now > times->submitted + SOON_FOR_MS * MS)
+        return now + JOBS_EVERY_MS * MS;
+    if (wait < (now - began) * LISTING_PART)
+        wait = (now - began) * LISTING_PART;
+    return now + (wait < JOBS_EVERY_MS * MS ? wait : JOBS_EVERY_MS * MS);
+}
+
+static void look(struct slurm_worker *worker, struct worker_times *times, bool is_hasty)
+{
+    uint64_t now = uv_hrtime();
+
+    look_at_jobs(worker);
+    times->due = next_look(times, now, is_hasty);
+    if (now < times->nodes_due)
+        return;
+    look_at_nodes(worker);
+    times->nodes_due = uv_hrtime() + (is_hasty ? NODES_SOON_MS : NODES_EVERY_MS) * MS;
 }
 
 static void run(void *arg)
 {
     struct slurm_worker *worker = arg;
-    uint64_t due = 0;
-    unsigned looks = 0;
+    struct worker_times times = { 0 };
 
     uv_mutex_lock(&worker->mutex);
     while (!worker->is_ending) {
@@ -261,18 +302,18 @@ static void run(void *arg)
             struct request request = worker->requests.items[0];
             list_remove_first(&worker->requests, 1);
             uv_mutex_unlock(&worker->mutex);
+            if (request.order)
+                times.submitted = now;
             handle(worker, &request);
             uv_mutex_lock(&worker->mutex);
         }
-        if (now >= due) {
+        if (now >= times.due) {
+            bool is_hasty = worker->is_hasty;
             uv_mutex_unlock(&worker->mutex);
-            look_at_jobs(worker);
-            if (looks++ % NODES_EVERY == 0)
-                look_at_nodes(worker);
+            look(worker, &times, is_hasty);
             uv_mutex_lock(&worker->mutex);
-            due = uv_hrtime() + (worker->is_hasty ? HASTY_NS : JOBS_EVERY_S * UINT64_C(1000000000));
         } else if (worker->requests.count == 0 && !worker->is_ending) {
-            uv_cond_timedwait(&worker->cond, &worker->mutex, due - now);
+            uv_cond_timedwait(&worker->cond, &worker->mutex, times.due - now);
         }
     }
     uv_mutex_unlock(&worker->mutex);

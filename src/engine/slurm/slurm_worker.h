@@ -5,8 +5,9 @@
 /* slurm_worker - the thread that talks to slurmctld
  *
  * Calls of libslurm block, so they all happen here, one after the other: requests in their order,
- * and between them the jobs once a second and the nodes every few seconds. The news come in the
- * order in which they happened: a listing that follows the answer to a submission has that job.
+ * and between them the jobs once a second (more often after a submission) and the nodes every few
+ * seconds. The news come in the order in which they happened: a listing that follows the answer to
+ * a submission has that job.
  *
  * A submission without an answer may have arrived. It is repeated only after a listing of all jobs
  * that does not have it. The same holds for one that an earlier daemon may have sent.
