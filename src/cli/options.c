@@ -53,6 +53,7 @@ static const struct {
     { "exporter", NONE, NONE },
     { "gpus", NULL, "print UUIDs only" },
     { "help", NONE, NONE },
+    { "import", NONE, NONE },
     { "interrupt", NULL, "print the name only" },
     { "logs", NONE, "print no messages" },
     { "nodes", NULL, "print names only" },
@@ -76,7 +77,7 @@ static const struct {
 
 const char *option_meaning(const struct command *command, const struct option_entry *option)
 {
-    static const char *const no_clients[] = { "completion", "exporter", "help",
+    static const char *const no_clients[] = { "completion", "exporter", "help", "import",
                                               "replay",     "version",  NULL };
     const char *meaning = option->meaning;
     bool is_json = option == &options_common[COMMON_JSON];

@@ -4,25 +4,45 @@
 
 #include "base/mem.h"
 #include "fuzz.h"
+#include "wire/config/config.h"
+#include "wire/json.h"
 #include "wire/slurm/slurm_import.h"
 
-/* Three files, separated by lines of "----". */
+/* What is taken must be a configuration, but for the bounds on its size. */
+static void check(const struct text *config)
+{
+    AUTO(yaml_lines) struct yaml_lines *lines = NULL;
+    AUTO(json) json_t *document = NULL;
+    struct error err;
+
+    if (yaml_parse(config->bytes, config->length, "made", &document, &lines, &err) < 0 &&
+        config->length < YAML_SIZE_MAX / 16)
+        abort();
+}
+
+/* slurm.conf, accounts, QOS, topology.conf and gres.conf, separated by lines of "----"; as listings
+ * if the first begins with a space. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     AUTO_FREE char *all = mem_string_of((const char *)data, size);
     AUTO_RELEASE(text) struct text config = { 0 }, report = { 0 };
-    char *parts[3] = { all, NULL, NULL };
+    char *parts[5] = { all, NULL, NULL, NULL, NULL };
     struct error err;
 
-    for (size_t i = 1; i < 3; i++) {
+    for (size_t i = 1; i < COUNT_OF(parts); i++) {
         parts[i] = parts[i - 1] ? strstr(parts[i - 1], "\n----\n") : NULL;
         if (!parts[i])
             break;
         *parts[i] = '\0';
         parts[i] += strlen("\n----\n");
     }
-    struct slurm_import from = { .conf = parts[0], .accounts = parts[1], .qos = parts[2] };
-    if (slurm_import(&from, &config, &report, &err) < 0)
-        abort(); /* only a partition that was asked for can be missing */
+    struct slurm_import from = { .conf = { "conf", parts[0] },
+                                 .accounts = { "accounts", parts[1] },
+                                 .qos = { "qos", parts[2] },
+                                 .topology = { "topology", parts[3] },
+                                 .gres = { "gres", parts[4] },
+                                 .is_listing = parts[0][0] == ' ' };
+    if (slurm_import(&from, &config, &report, &err) == 0)
+        check(&config);
     return 0;
 }

@@ -10,20 +10,70 @@
 
 #include <cmocka.h>
 
+#include "wire/config/config.h"
+#include "wire/json.h"
 #include "wire/slurm/slurm_files.h"
 #include "wire/slurm/slurm_import.h"
 
 struct made {
     struct text config, report;
+    struct error err;
+    int code;
 };
 
-static struct made import(const char *conf, const char *accounts, const char *qos)
+/* The texts of the files; NULL: there is none. */
+struct files {
+    const char *conf, *gres, *topology, *accounts, *qos, *included, *partition;
+    bool is_listing;
+};
+
+static int include(void *user, const char *path, struct slurm_source *ret, struct error *err)
 {
-    struct slurm_import from = { .conf = conf, .accounts = accounts, .qos = qos };
-    struct made made = { { 0 }, { 0 } };
+    const struct files *files = user;
+
+    if (!files->included)
+        return error_set(err, -ENOENT, "%s: no such file", path);
+    *ret = (struct slurm_source){ "other.conf", files->included };
+    return 0;
+}
+
+static struct made try(struct files files)
+{
+    struct slurm_import from = { .conf = { "slurm.conf", files.conf },
+                                 .gres = { "gres.conf", files.gres },
+                                 .topology = { "topology.conf", files.topology },
+                                 .accounts = { "accounts", files.accounts },
+                                 .qos = { "qos", files.qos },
+                                 .is_listing = files.is_listing,
+                                 .partition = files.partition,
+                                 .include = include,
+                                 .user = &files };
+    struct made made = { .code = 0 };
+
+    made.code = slurm_import(&from, &made.config, &made.report, &made.err);
+    return made;
+}
+
+/* It is a configuration of tarn. */
+static void check(const struct made *made)
+{
+    AUTO(yaml_lines) struct yaml_lines *lines = NULL;
+    AUTO(json) json_t *document = NULL;
+    AUTO(config) struct config *config = NULL;
     struct error err;
 
-    assert_int_equal(slurm_import(&from, &made.config, &made.report, &err), 0);
+    if (yaml_parse(made->config.bytes, made->config.length, "made", &document, &lines, &err) < 0 ||
+        config_parse(document, lines, "made", &config, &err) < 0)
+        fail_msg("%s\nin:\n%s", err.text, text_string(&made->config));
+}
+
+static struct made import(struct files files)
+{
+    struct made made = try(files);
+
+    if (made.code < 0)
+        fail_msg("%s", made.err.text);
+    check(&made);
     return made;
 }
 
@@ -47,36 +97,77 @@ static void expect_not(const struct text *text, const char *words)
 
 static void test_lines_of_conf(void **state)
 {
+    struct slurm_source source = { "c", "# none\nA=1 b = \"x y\" # c\nInclude \\\n file\n\nC==\n"
+                                        "D=\\# e+=5\n" };
     struct slurm_lines lines;
+    struct error err;
 
     (void)state;
-    slurm_lines_of_conf("# none\nA=1 b=\"x y\" # c\nInclude \\\n file\n\nC==\n", &lines);
-    assert_int_equal(lines.all.count, 3);
+    assert_int_equal(slurm_lines_of_conf(&source, &lines, &err), 0);
+    assert_int_equal(lines.all.count, 4);
     assert_string_equal(slurm_line_get(&lines.all.items[0], "B"), "x y");
     assert_int_equal(lines.all.items[1].number, 3);
-    assert_int_equal(lines.all.items[1].pairs.count, 2);
+    assert_string_equal(slurm_line_get(&lines.all.items[1], "include"), "file");
     assert_string_equal(slurm_line_get(&lines.all.items[2], "C"), "=");
+    assert_string_equal(slurm_line_get(&lines.all.items[3], "D"), "#");
+    assert_string_equal(slurm_line_get(&lines.all.items[3], "e"), "5");
     slurm_lines_release(&lines);
+}
+
+static void test_hosts(void **state)
+{
+    static const struct {
+        const char *words, *expanded;
+    } good[] = {
+        { "login", "login" },
+        { "n[08-10,3]", "n08 n09 n10 n3" },
+        { "a,n[1-2],b", "a n1 n2 b" },
+        { "r[1-2]n[0-1]-ib", "r1n0-ib r1n1-ib r2n0-ib r2n1-ib" },
+    };
+    static const char *const bad[] = { "n[1-", "n[2-1]", "n[]",    "n]",      ",a",
+                                       "n[a]", "n[1,]",  "n[1-2,", "n[1--2]", "n[0-99999]" };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
+        AUTO_RELEASE(slurm_hosts) struct slurm_hosts hosts = { 0 };
+        AUTO_RELEASE(text) struct text all = { 0 };
+        struct error err;
+        assert_int_equal(slurm_hosts_add(&hosts, good[i].words, &err), 0);
+        LIST_EACH (char *, name, &hosts.all)
+            text_printf(&all, "%s%s", all.length > 0 ? " " : "", *name);
+        assert_string_equal(text_string(&all), good[i].expanded);
+    }
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        AUTO_RELEASE(slurm_hosts) struct slurm_hosts hosts = { 0 };
+        struct error err;
+        if (slurm_hosts_add(&hosts, bad[i], &err) != -EBADMSG)
+            fail_msg("accepted: %s", bad[i]);
+        assert_non_null(strstr(err.text, ": expected "));
+    }
 }
 
 static void test_partitions_and_settings(void **state)
 {
-    struct made made = import("PriorityDecayHalfLife=14-0\nSchedulerType=sched/builtin\n"
-                              "PriorityWeightAge=5\nPriorityWeightQOS=0\nPreemptType=preempt/none\n"
-                              "NodeName=a Gres=gpu:4\nNodeName=b Gres=gpu:h100:4\n"
-                              "PartitionName=DEFAULT MaxTime=2-0\nPartitionName=x Nodes=a\n"
-                              "PartitionName=y Nodes=b Default=YES PriorityTier=2\n",
-                              "Account - 'lab':Fairshare=3\n", NULL);
+    struct made made = import((struct files){
+        .conf = "PriorityDecayHalfLife=14-0\nSchedulerType=sched/builtin\n"
+                "PriorityWeightAge=5\nPriorityWeightQOS=0\nPreemptType=preempt/none\n"
+                "NodeName=a Gres=gpu:4\nNodeName=b[1-3] Gres=gpu:h100:4\n"
+                "PartitionName=DEFAULT MaxTime=2-0\nPartitionName=x Nodes=a,b1\n"
+                "PartitionName=y Nodes=b[1-3] Default=YES PriorityTier=2\n"
+                "PartitionName=z Nodes=b[1,3] MaxTime=30\n",
+        .accounts = "Account - 'lab':Fairshare=3\n" });
 
     (void)state;
-    expect(&made.config, "slurm:\n  partition: y\n");
-    expect(&made.config, "fair_share:\n  half_life: 20160m\n");
+    expect(&made.config, "slurm: {partition: y}\n");
+    expect(&made.config, "pools:\n  z: {nodes: [b1, b3]}\n");
+    expect(&made.config, "fair_share: {half_life: 20160m}\n");
     expect(&made.config, "backfill: none\n");
     expect(&made.config, "queues:\n  lab:\n    weight: 3\n    longest_duration: 2880m\n");
     expect(&made.report, "slurm.conf:3: PriorityWeightAge=5: ");
     expect(&made.report, "slurm.conf:6: Gres=gpu:4: ");
-    expect(&made.report, "slurm.conf:9: x: tarn serves one partition");
+    expect(&made.report, "slurm.conf:9: x: it has nodes outside of partition y");
     expect(&made.report, "slurm.conf:10: PriorityTier=2: ");
+    expect(&made.report, "slurm.conf:11: MaxTime=30: a pool has no time limit");
     expect_not(&made.report, "slurm.conf:4");
     expect_not(&made.report, "slurm.conf:5");
     expect_not(&made.report, "slurm.conf:7");
@@ -85,41 +176,46 @@ static void test_partitions_and_settings(void **state)
 
 static void test_accounts_are_queues(void **state)
 {
-    struct made made = import(
-        "PartitionName=p\n",
-        "Cluster - 'c':Fairshare=1\nParent - 'root'\n"
-        "Account - 'uni':Fairshare=7:GrpTRES=cpu=64,mem=512G,gres/gpu:h100=4,node=2\n"
-        "Parent - 'uni'\nAccount - 'lab':Fairshare=parent:QOS='fast':GrpJobs=3\n"
-        "User - 'boss':Fairshare=1\nParent - 'lab'\nUser - 'ana':Fairshare=2\n"
-        "User - 'bob':GrpTRES=gres/gpu=1\n",
-        "Name|MaxWall|GrpTRES|MaxTRESPU|Preempt|\nfast|12:00:00|gres/gpu=8|gres/gpu=2|slow|\n");
+    struct made made = import((struct files){
+        .conf = "PartitionName=p\n",
+        .accounts = "Cluster - 'c':Fairshare=1\nParent - 'root'\n"
+                    "Account - 'uni':Fairshare=7:GrpTRES=cpu=64,mem=512G,gres/gpu:h100=4,node=2\n"
+                    "Parent - 'uni'\nAccount - 'lab':Fairshare=parent:QOS='fast':GrpJobs=3\n"
+                    "User - 'boss':Fairshare=1\nParent - 'lab'\nUser - 'ana':Fairshare=2\n"
+                    "User - 'bob':GrpTRES=gres/gpu=1\n",
+        .qos = "Name|MaxWall|GrpTRES|MaxTRESPU|Preempt|MaxTRES|\n"
+               "fast|12:00:00|gres/gpu=8|gres/gpu=2|slow|cpu=9,gres/gpu=4|\n" });
 
     (void)state;
     expect(&made.config, "  uni:\n    weight: 7\n    limit: {cpus: 64, memory: 512G, h100: 4}\n");
-    expect(&made.config, "  lab:\n    parent: uni\n    limit: {gpus: 8}\n"
-                         "    longest_duration: 720m\n    submit: [ana, bob]\n"
-                         "    users: {each: {gpus: 2}, bob: {gpus: 1}}\n");
+    expect(&made.config, "  lab:\n    parent: uni\n    weight: 1\n    limit: {gpus: 8}\n"
+                         "    gpus_per_job: 4\n    longest_duration: 720m\n    submit: [ana, bob]\n"
+                         "    users:\n      each: {gpus: 2}\n      bob: {gpus: 1}\n");
     expect(&made.report, "accounts:3: GrpTRES node=2: ");
     expect(&made.report, "accounts:3: uni: a queue with queues below it takes no jobs");
     expect(&made.report, "accounts:5: parent: a share that is no number");
     expect(&made.report, "accounts:5: GrpJobs=3: ");
     expect(&made.report, "accounts:8: ana: users of a queue have equal shares");
     expect(&made.report, "qos:2: Preempt=slow: ");
+    expect(&made.report, "qos:2: MaxTRES cpu=9: ");
     release(&made);
 }
 
 static void test_a_table_of_associations(void **state)
 {
-    struct made made = import("",
-                              "Account|User|Share|GrpTRES|MaxWall|Par Name|\nroot||1||||\n"
-                              "lab||4|mem=1000|2:30:00|root|\nlab|ana|1||||\na||1|||b|\nb||1|||a|\n"
-                              "-x||1||||\n",
-                              NULL);
+    struct made made = import((struct files){
+        .conf = "",
+        .accounts = "Account|User|Share|GrpTRES|MaxWall|Par Name\nroot||1|||\n"
+                    "lab||4|mem=1000|2:30:00|root\nlab|ana|1|||\na||1|||b\nb||1|||a\n"
+                    "-x||1|||\nno||1|||\n12||1|||gone\n" });
 
     (void)state;
     expect(&made.config, "  lab:\n    weight: 4\n    limit: {memory: 1000M}\n"
                          "    longest_duration: 150m\n    submit: [ana]\n");
     expect(&made.report, "accounts:7: -x: this is no name of a queue");
+    expect(&made.report, "accounts:9: gone: there is no such account");
+    expect(&made.config, "  \"no\":\n");
+    expect(&made.config, "  \"12\":\n");
     expect_not(&made.config, "slurm:");
     bool is_ring = strstr(text_string(&made.config), "parent: a") &&
                    strstr(text_string(&made.config), "parent: b");
@@ -127,26 +223,205 @@ static void test_a_table_of_associations(void **state)
     release(&made);
 }
 
-static void test_a_partition_must_exist(void **state)
+static void test_switches_are_racks_and_blocks(void **state)
 {
-    struct slurm_import from = { .conf = "PartitionName=p\n", .partition = "q" };
-    struct made made = { { 0 }, { 0 } };
-    struct error err;
+    struct made made =
+        import((struct files){ .conf = "TopologyPlugin=topology/tree\n",
+                               .topology = "SwitchName=s0 Nodes=n[0-1]\nSwitchName=s1 Nodes=n2\n"
+                                           "SwitchName=mid Switches=s[0-1]\n"
+                                           "SwitchName=top Switches=mid\n" });
 
     (void)state;
-    assert_int_equal(slurm_import(&from, &made.config, &made.report, &err), -ENOENT);
-    assert_string_equal(err.text, "slurm.conf: there is no partition 'q'");
+    expect(&made.config, "nodes:\n  n0: {rack: s0, block: mid}\n  n1: {rack: s0, block: mid}\n"
+                         "  n2: {rack: s1, block: mid}\n");
+    expect(&made.report, "topology.conf:4: SwitchName=top: tarn knows two levels");
+    expect_not(&made.report, "TopologyPlugin");
     release(&made);
+
+    made = import((struct files){ .conf = "TopologyPlugin=topology/block\n" });
+    expect(&made.report, "slurm.conf:1: TopologyPlugin=topology/block: no topology was read");
+    release(&made);
+}
+
+static void test_included_files(void **state)
+{
+    struct made made = import((struct files){ .conf = "Include other.conf\nPartitionName=q\n",
+                                              .included = "PartitionName=p Default=YES\n" });
+
+    (void)state;
+    expect(&made.config, "slurm: {partition: p}\n");
+    release(&made);
+
+    made = try((struct files){ .conf = "\nInclude other.conf\n" });
+    assert_string_equal(made.err.text, "slurm.conf:2: other.conf: no such file");
+    release(&made);
+
+    made = try((struct files){ .conf = "Include x\n", .included = "Include x\n" });
+    assert_string_equal(made.err.text,
+                        "other.conf:1: Include=x: expected at most 100 files, none inside itself");
+    release(&made);
+}
+
+static void test_listings_of_scontrol(void **state)
+{
+    struct made made = import((struct files){
+        .conf = "Configuration data as of 2030\nPriorityWeightAge       = 0\n"
+                "JobSubmitPlugins        = (null)\nOverTimeLimit           = 5 min\n"
+                "PowerPlugin             = \nSlurmctld(primary) at h is UP\n"
+                "PartitionName=gpu AllowGroups=ALL AllowQos=ALL Default=YES QoS=N/A MaxNodes=4 "
+                "GraceTime=0 MaxTime=1-00:00:00 Nodes=n[1-2] PriorityTier=1\n"
+                "NodeName=n1 Arch=x86_64 CPULoad=4.68 Gres=gpu:4 OS=Linux 6.1 #1 SMP Weight=1\n",
+        .topology = "SwitchName=s0 Level=0 Nodes=n1\nSwitchName=t Level=1 Nodes=n1 Switches=s0\n",
+        .is_listing = true });
+
+    (void)state;
+    expect(&made.config, "slurm: {partition: gpu}\n");
+    expect(&made.config, "queues:\n  default:\n    longest_duration: 1440m\n");
+    expect(&made.config, "n1: {rack: s0, block: t}\n");
+    expect(&made.report, "slurm.conf: OverTimeLimit=5: ");
+    expect(&made.report, "slurm.conf: MaxNodes=4: ");
+    expect(&made.report, "slurm.conf: Gres=gpu:4: ");
+    expect_not(&made.report, "Weight");
+    expect_not(&made.report, "Allow");
+    expect_not(&made.report, "JobSubmit");
+    release(&made);
+}
+
+/* In the manner of the examples in slurm.conf(5), gres.conf(5), topology.conf(5), sacctmgr(1). */
+static void test_sites_of_the_manuals(void **state)
+{
+    static const struct files sites[] = {
+        { .conf = "SlurmctldHost=c0(10.0.0.1) # first\nSlurmctldHost=c1(10.0.0.2)\n"
+                  "AuthType=auth/munge\nEpilog=/opt/slurm/epilog\nFirstJobId=65536\n"
+                  "PluginDir=\"/opt/lib:/opt/slurm/lib\"\nReturnToService=0\n"
+                  "StateSaveLocation=/opt/slurm/state\nTmpFS=/tmp\n#\n# Nodes\n#\n"
+                  "NodeName=DEFAULT CPUs=2 RealMemory=2000 TmpDisk=64000 \\\n  State=UNKNOWN\n"
+                  "NodeName=c[0-25] NodeAddr=e[0-25] Weight=16\n"
+                  "DownNodes=c20 State=DOWN Reason=\"power,ETA=May1\"\n"
+                  "PartitionName=DEFAULT MaxTime=30 MaxNodes=10 State=UP\n"
+                  "PartitionName=debug Nodes=c[0-8,18-25] Default=YES\n"
+                  "PartitionName=batch Nodes=c[9-17] MinNodes=4\n"
+                  "PartitionName=long Nodes=c[9-17] MaxTime=120 AllowGroups=admin\n" },
+        { .conf = "GresTypes=gpu,mps,bandwidth\n"
+                  "NodeName=t[0-7] Gres=gpu:tesla:2,gpu:kepler:2,mps:400,bandwidth:lustre:4G\n"
+                  "PartitionName=all Nodes=t[0-7] Default=YES\n",
+          .gres = "# with and without a type\nAutoDetect=nvml\n"
+                  "Name=gpu Type=tesla File=/dev/nvidia0 COREs=0,1\n"
+                  "Name=gpu File=/dev/nvidia[2-3] Cores=2,3\nName=mps Count=200 "
+                  "File=/dev/nvidia0\nName=bandwidth Type=lustre Count=4G Flags=CountOnly\n"
+                  "NodeName=t[0-3] Name=gpu Type=a100 MultipleFiles=/dev/nvidia1,/dev/caps/c1\n" },
+        { .conf = "TopologyPlugin=topology/tree\nPartitionName=p Nodes=ALL\n",
+          .topology = "SwitchName=s0 Nodes=d[0-5]\nSwitchName=s1 Nodes=d[6-11]\n"
+                      "SwitchName=s2 Nodes=d[12-17]\nSwitchName=s3 Switches=s[0-2]\n" },
+        { .conf = "TopologyPlugin=topology/block\nPartitionName=p Nodes=ALL\n",
+          .topology = "BlockName=block1 Nodes=d[01-32]\nBlockName=block2 Nodes=d[33-64]\n"
+                      "BlockSizes=30,120\n" },
+        { .conf = "PartitionName=p Nodes=ALL MaxTime=INFINITE\nPriorityType=priority/multifactor\n"
+                  "PriorityDecayHalfLife=0\nAccountingStorageEnforce=limits\n",
+          .accounts =
+              "# To edit this file start with a cluster line\n"
+              "Cluster - 'tux':Fairshare=1:QOS='normal,standby'\nParent - 'root'\n"
+              "User - 'root':DefaultAccount='root':AdminLevel='Administrator':Fairshare=1\n"
+              "Account - 'physics':Description='physics fac':Organization='science':"
+              "Fairshare=30:GrpTRES=cpu=4,1=5,mem=7:MaxWallDurationPerJob=600\nParent - 'physics'\n"
+              "User - 'adam':DefaultAccount='physics':Fairshare=10:MaxJobs=2\n"
+              "User - 'brian':Fairshare=10:MaxTRESPerJob=cpu=16\n",
+          .qos = "Name|Priority|GraceTime|Preempt|Flags|UsageFactor|GrpTRES|MaxWall|\n"
+                 "normal|0|00:00:00|||1.000000|||\n"
+                 "standby|0|00:00:30|||0.000000|cpu=100|-1|\n" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(sites); i++) {
+        struct made made = import(sites[i]);
+        if (i == 0) {
+            expect(&made.config, "slurm: {partition: debug}\n");
+            expect(&made.report, "slurm.conf:15: Weight=16: ");
+            expect(&made.report, "slurm.conf:18: MaxNodes=10: ");
+        } else if (i == 1) {
+            expect(&made.report, "gres.conf:4: Name=gpu: ");
+            expect(&made.report, "gres.conf:5: Name=mps: ");
+            expect(&made.report, "gres.conf:6: Name=bandwidth: ");
+        } else if (i == 2) {
+            expect(&made.config, "  d17: {rack: s2, block: s3}\n");
+        } else if (i == 3) {
+            expect(&made.config, "  d33: {block: block2}\n");
+            expect(&made.report, "topology.conf:3: BlockSizes=30,120: ");
+        } else {
+            expect(&made.config, "  physics:\n    weight: 30\n    limit: {cpus: 4, memory: 7M}\n"
+                                 "    longest_duration: 600m\n"
+                                 "    submit: [adam, brian]\n");
+            expect(&made.config, "fair_share: {half_life: 129600m}\n");
+            expect(&made.report, "slurm.conf:4: AccountingStorageEnforce=limits: ");
+        }
+        release(&made);
+    }
+}
+
+static void test_bad_input(void **state)
+{
+    static const struct {
+        struct files files;
+        const char *words;
+    } cases[] = {
+        { { .conf = "A=1\n- what: is\n" }, "slurm.conf:2: '-': expected KEY=VALUE" },
+        { { .conf = "A=\"1\n" }, "slurm.conf:1: 'A=\"1': a quote begins and does not end" },
+        { { .conf = "PartitionName=p\nPartitionName=p\n" },
+          "slurm.conf:2: PartitionName=p: expected each partition once" },
+        { { .conf = "PartitionName=p Nodes=ALL\nPartitionName=q Nodes=n[1-\n" },
+          "slurm.conf:2: Nodes='n[1-': expected names of nodes, as n[01-16,20],login" },
+        { { .conf = "PartitionName=p MaxTime=soon\n" },
+          "slurm.conf:1: MaxTime=soon: expected minutes, HH:MM:SS, DAYS-HH:MM:SS or UNLIMITED" },
+        { { .conf = "", .gres = "Type=h100\n" },
+          "gres.conf:1: no Name, expected Name=gpu Type=TYPE File=FILE, or AutoDetect=HOW" },
+        { { .conf = "", .topology = "Nodes=a\n" },
+          "topology.conf:1: no SwitchName or BlockName, expected SwitchName=NAME Nodes=NODES, or "
+          "Switches=SWITCHES" },
+        { { .conf = "", .accounts = "Hello\n" },
+          "accounts:1: 'Hello': expected a line of sacctmgr dump, as Account - 'NAME':KEY=VALUE" },
+        { { .conf = "", .accounts = "Account - 'a':Fairshare\n" },
+          "accounts:1: 'Fairshare': expected KEY=VALUE" },
+        { { .conf = "", .accounts = "\nUser - 'a'\n" },
+          "accounts:2: User - 'a': expected a line Parent - 'ACCOUNT' before it" },
+        { { .conf = "", .accounts = "Coven - 'a'\n" },
+          "accounts:1: 'Coven': expected Cluster, Parent, Account or User" },
+        { { .conf = "", .accounts = "Cluster|Share|\nc|1|\n" },
+          "accounts:1: no column 'Account', expected a header line as sacctmgr -P prints it" },
+        { { .conf = "", .accounts = "Account|User|Share|\nlab|1|\n\nx\n" },
+          "accounts:4: 1 fields, expected 3 as in the header" },
+        { { .conf = "", .accounts = "Cluster|Account|User|\na|x||\nb|x||\n" },
+          "accounts:3: Cluster=b: expected one cluster: sacctmgr -P show assoc cluster=NAME" },
+        { { .conf = "", .accounts = "Account - 'a':GrpTRES=12\n" },
+          "accounts:1: GrpTRES=12: expected RESOURCE=COUNT, as cpu=64,mem=512G,gres/gpu=8" },
+        { { .conf = "", .qos = "normal|0\n" },
+          "qos:1: no column 'Name', expected a header line as sacctmgr -P prints it" },
+        { { .conf = "PartitionName=p\nPartitionName=r\n", .partition = "q" },
+          "slurm.conf: there is no partition 'q'; there are p, r" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct made made = try(cases[i].files);
+        if (made.code >= 0)
+            fail_msg("accepted: %s", cases[i].words);
+        assert_string_equal(made.err.text, cases[i].words);
+        release(&made);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines_of_conf),
+        cmocka_unit_test(test_hosts),
         cmocka_unit_test(test_partitions_and_settings),
         cmocka_unit_test(test_accounts_are_queues),
         cmocka_unit_test(test_a_table_of_associations),
-        cmocka_unit_test(test_a_partition_must_exist),
+        cmocka_unit_test(test_switches_are_racks_and_blocks),
+        cmocka_unit_test(test_included_files),
+        cmocka_unit_test(test_listings_of_scontrol),
+        cmocka_unit_test(test_sites_of_the_manuals),
+        cmocka_unit_test(test_bad_input),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
