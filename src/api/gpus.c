@@ -32,7 +32,17 @@ static json_t *view_holders(const struct api *api, uint32_t device)
     return jobs;
 }
 
-static json_t *view_processes(const struct watch_device *watched)
+/* Null: of no Slurm job, or not known. */
+static json_t *view_slurm(const struct watch *watch, uint32_t pid)
+{
+    struct watch_slurm slurm;
+
+    if (!watch->ops->slurm || !watch->ops->slurm(watch, pid, &slurm))
+        return json_null();
+    return json_pack("{s:I, s:o}", "job", (json_int_t)slurm.job, "step", text_or_null(slurm.step));
+}
+
+static json_t *view_processes(const struct watch *watch, const struct watch_device *watched)
 {
     if (!watched->has_processes)
         return json_null();
@@ -42,13 +52,13 @@ static json_t *view_processes(const struct watch_device *watched)
         const struct probe_process *process = &watched->processes[i];
         json_array_append_new(
             processes,
-            json_pack("{s:i, s:o, s:o, s:b}", "pid", (int)process->pid, "memory",
+            json_pack("{s:i, s:o, s:o, s:b, s:o}", "pid", (int)process->pid, "memory",
                       process->memory_bytes >= 0 ? json_integer(process->memory_bytes)
                                                  : json_null(),
                       "use",
                       process->use >= 0 ? json_real((double)process->use / READING_RATIO_ONE)
                                         : json_null(),
-                      "graphics", process->is_graphics));
+                      "graphics", process->is_graphics, "slurm", view_slurm(watch, process->pid)));
     }
     return processes;
 }
@@ -85,6 +95,16 @@ static json_t *view_faults(const struct watch_device *watched)
     return faults;
 }
 
+static json_t *view_xids(const struct watch_device *watched)
+{
+    json_t *xids = json_array();
+
+    for (uint32_t i = 0; i < watched->xid_count; i++)
+        json_array_append_new(xids, json_pack("{s:I, s:I}", "xid", (json_int_t)watched->xids[i].xid,
+                                              "count", (json_int_t)watched->xids[i].count));
+    return xids;
+}
+
 static void add_watched(const struct api *api, uint32_t number, json_t *view)
 {
     struct watch_device watched;
@@ -103,7 +123,8 @@ static void add_watched(const struct api *api, uint32_t number, json_t *view)
     json_object_set_new(view, "trouble", text_or_null(watched.trouble));
     json_object_set_new(view, "faults", view_faults(&watched));
     json_object_set_new(view, "xid", number_or_null(watched.health->xid));
-    json_object_set_new(view, "processes", view_processes(&watched));
+    json_object_set_new(view, "xids", view_xids(&watched));
+    json_object_set_new(view, "processes", view_processes(api->ports.devices.watch, &watched));
     json_object_set_new(view, "foreign_memory", json_integer(watched.foreign_mib));
 }
 

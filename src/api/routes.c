@@ -208,15 +208,19 @@ void api_handle(void *user, struct http_request *request)
 
 void api_handle_metrics(void *user, struct http_request *request)
 {
+    const struct api *api = user;
+    bool has_gpus = api->ports.daemon.has_no_jobs;
     struct error err;
 
-    if (strcmp(request->path, "/metrics") == 0 || string_starts(request->path, "/metrics/"))
+    if (strcmp(request->path, "/metrics") == 0 || string_starts(request->path, "/metrics/") ||
+        (has_gpus && strcmp(request->path, "/v1/gpus") == 0))
         api_handle(user, request);
     else
         reply_error(request,
-                    error_set(&err, REFUSED_NOT_FOUND,
-                              "%.200s: only /metrics and /metrics/dcgm are served here",
-                              request->path),
+                    error_set(&err, REFUSED_NOT_FOUND, "%.200s: only %s are served here",
+                              request->path,
+                              has_gpus ? "/metrics, /metrics/dcgm and /v1/gpus"
+                                       : "/metrics and /metrics/dcgm"),
                     &err);
 }
 

@@ -11,7 +11,12 @@
 #include "core/health/usage.h"
 #include "core/probe.h"
 
-enum { WATCH_XIDS_MAX = 16, WATCH_FOREIGN_MAX = 4, WATCH_NAME_SIZE = 20 };
+enum {
+    WATCH_XIDS_MAX = 16,
+    WATCH_FOREIGN_MAX = 4,
+    WATCH_NAME_SIZE = 20,
+    WATCH_STEP_SIZE = 16,
+};
 
 /* How often the driver has reported an XID of a device since the start of the daemon. */
 struct watch_xid {
@@ -33,6 +38,12 @@ struct watch_foreign {
     char name[WATCH_NAME_SIZE]; /* of its program; "": not known */
 };
 
+/* The Slurm job of a process. */
+struct watch_slurm {
+    uint32_t job;
+    char step[WATCH_STEP_SIZE]; /* "0", "batch", "extern" ...; "": not known */
+};
+
 struct watch_device {
     struct reading reading; /* at: when it was taken, journal time; 0: never */
     usec_t age;             /* of the reading */
@@ -42,6 +53,7 @@ struct watch_device {
     const struct probe_process *processes;
     uint32_t process_count;
     bool has_processes;                              /* false: its processes are not known */
+    bool has_owners; /* has_processes, and it is known which of them are foreign */
     int64_t foreign_mib;                             /* memory of foreign processes */
     uint32_t foreign_count;                          /* number of foreign processes */
     struct watch_foreign foreign[WATCH_FOREIGN_MAX]; /* the largest users first */
@@ -66,6 +78,8 @@ struct watch_ops {
     /* The usage of a running job so far; NULL: not known. */
     const struct usage *(*usage)(const struct watch *watch, uint64_t job, uint32_t attempt);
     struct probe_link (*link)(const struct watch *watch, uint32_t a, uint32_t b);
+    /* False: a process of this machine belongs to no Slurm job. NULL: not known. */
+    bool (*slurm)(const struct watch *watch, uint32_t pid, struct watch_slurm *ret);
 };
 
 struct watch {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporter - the metrics of this machine's devices, for a machine without the daemon
  *
- * The metrics of devices that `tarn serve --metrics` gives: readings, health, DCGM's names. It
- * knows no jobs and no leases, so no process is foreign. It keeps nothing: faults are forgotten at
- * its end.
+ * The metrics of devices that `tarn serve --metrics` gives: readings, health, DCGM's names. On a
+ * node of a Slurm cluster it states the Slurm job of each process, and the daemon of the cluster
+ * reads it (GET /v1/gpus). It knows no jobs of tarn and no leases, so no process is foreign. It
+ * keeps nothing: faults are forgotten at its end.
  */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "api/api.h"
@@ -101,8 +103,11 @@ static usec_t now(const void *user)
 
 static usec_t wall_ahead(const void *user)
 {
+    struct timespec wall;
+
     (void)user;
-    return 0;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    return wall.tv_sec * USEC_PER_SEC + wall.tv_nsec / 1000 - sampler_now();
 }
 
 static void looked(void *user)
@@ -142,7 +147,8 @@ static int open_door(struct exporter *exporter, const char *address, struct erro
                                  .owner = geteuid(),
                                  .is_open = true };
     const struct api_ports ports = {
-        .control = { .world = { .user = exporter, .state = state_of }, .clock = { .now = now } },
+        .control = { .world = { .user = exporter, .state = state_of },
+                     .clock = { .now = now, .wall_ahead = wall_ahead } },
         .devices = { .watch = watcher_watch(exporter->watcher) },
         .daemon = { .started = exporter->started, .has_no_jobs = true },
     };

@@ -65,12 +65,31 @@ static const struct job **find_holders(const struct state *state)
     return holders;
 }
 
+/* The one Slurm job whose processes are on the device; 0: none, or several. */
+static uint32_t slurm_job_of(const struct watch *watch, const struct watch_device *watched)
+{
+    uint32_t found = 0;
+
+    for (uint32_t i = 0; watch->ops->slurm && i < watched->process_count; i++) {
+        struct watch_slurm slurm;
+        if (!watch->ops->slurm(watch, watched->processes[i].pid, &slurm))
+            continue;
+        if (found != 0 && found != slurm.job)
+            return 0;
+        found = slurm.job;
+    }
+    return found;
+}
+
 static void add_labels(const struct state *state, uint32_t number, const struct job *holder,
-                       const struct dcgm_options *options, struct exposition *exposition)
+                       uint32_t slurm_job, const struct dcgm_options *options,
+                       struct exposition *exposition)
 {
     dcgm_device_labels(exposition, state, number, options);
     exposition_label(exposition, "pool",
                      state->pools.items[state->devices.items[number].pool].name);
+    if (!holder && slurm_job != 0)
+        exposition_label_number(exposition, "hpc_job", slurm_job);
     if (!holder)
         return;
     exposition_label_number(exposition, "hpc_job", holder->id);
@@ -98,7 +117,7 @@ static struct source *find_sources(const struct state *state, const struct watch
             watch->ops->device(watch, i, &source->watched) && watch_is_fresh(&source->watched);
         if (!source->is_there)
             continue;
-        add_labels(state, i, holders[i], options, &labels);
+        add_labels(state, i, holders[i], slurm_job_of(watch, &source->watched), options, &labels);
         source->labels = labels.labels;
     }
     return sources;

@@ -6,7 +6,8 @@
  *
  * Existing dashboards and rules work without DCGM. Labels hpc_job, user, queue and pool name the
  * job that holds a device alone. Each device is one series, so that sums over devices stay correct;
- * tarn's own metrics (metrics.h) have the jobs of a shared device.
+ * tarn's own metrics (metrics.h) have the jobs of a shared device. On a device that no job of tarn
+ * holds, hpc_job is the one Slurm job whose processes are there.
  */
 
 #include "base/text.h"

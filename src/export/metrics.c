@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/health/diagnosis.h"
 #include "export/exposition.h"
@@ -168,11 +169,60 @@ static void export_health(struct exporting *exporting)
     exposition_metric(exposition, "tarn_gpu_foreign_memory_bytes", "gauge",
                       "device memory that foreign processes use");
     for (uint32_t i = 0; i < state->devices.count; i++) {
-        if (!exporting->is_watched[i] || !exporting->watched[i].has_processes)
+        if (!exporting->is_watched[i] || !exporting->watched[i].has_owners)
             continue;
         label_device(exporting, i);
         exposition_sample(exposition, (double)exporting->watched[i].foreign_mib * 1048576);
     }
+}
+
+/* What the processes of one step of a Slurm job use on a device. */
+struct slurm_use {
+    struct watch_slurm slurm;
+    int64_t memory_bytes;
+};
+
+typedef LIST(struct slurm_use) slurm_uses;
+
+static void add_slurm_use(slurm_uses *uses, const struct watch_slurm *slurm, int64_t memory_bytes)
+{
+    struct slurm_use made = { *slurm, memory_bytes };
+
+    for (size_t i = 0; i < uses->count; i++) {
+        struct slurm_use *use = &uses->items[i];
+        if (use->slurm.job != slurm->job || strcmp(use->slurm.step, slurm->step) != 0)
+            continue;
+        use->memory_bytes += memory_bytes;
+        return;
+    }
+    list_add(uses, made);
+}
+
+static void export_slurm(struct exporting *exporting)
+{
+    struct exposition *exposition = &exporting->exposition;
+    const struct watch *watch = exporting->watch;
+    slurm_uses uses = { 0 };
+
+    exposition_metric(exposition, "tarn_gpu_slurm_memory_bytes", "gauge",
+                      "device memory that the processes of a Slurm job use, by step");
+    for (uint32_t i = 0; watch && watch->ops->slurm && i < exporting->state->devices.count; i++) {
+        const struct watch_device *watched = &exporting->watched[i];
+        uses.count = 0;
+        for (uint32_t k = 0; exporting->is_watched[i] && k < watched->process_count; k++) {
+            struct watch_slurm slurm;
+            int64_t memory_bytes = watched->processes[k].memory_bytes;
+            if (memory_bytes >= 0 && watch->ops->slurm(watch, watched->processes[k].pid, &slurm))
+                add_slurm_use(&uses, &slurm, memory_bytes);
+        }
+        for (size_t k = 0; k < uses.count; k++) {
+            label_device(exporting, i);
+            exposition_label_number(exposition, "slurm_job", uses.items[k].slurm.job);
+            exposition_label(exposition, "slurm_step", uses.items[k].slurm.step);
+            exposition_sample(exposition, (double)uses.items[k].memory_bytes);
+        }
+    }
+    list_release(&uses);
 }
 
 static void export_sampler(struct exporting *exporting)
@@ -418,6 +468,7 @@ void metrics_export(const struct state *state, const struct watch *watch,
     export_device_facts(&exporting);
     export_readings(&exporting);
     export_health(&exporting);
+    export_slurm(&exporting);
     export_sampler(&exporting);
     if (!self->has_no_jobs) {
         export_job_devices(&exporting);

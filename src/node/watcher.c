@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "io/log.h"
+#include "node/slurm_process.h"
 #include "node/watcher_inside.h"
 
 enum {
@@ -452,7 +453,8 @@ static bool watch_device(const struct watch *watch, uint32_t device, struct watc
                                   .health = &watched->health,
                                   .processes = watched->processes,
                                   .process_count = watched->process_count,
-                                  .has_processes = watched->has_processes && knows_owners(watcher),
+                                  .has_processes = watched->has_processes,
+                                  .has_owners = watched->has_processes && knows_owners(watcher),
                                   .foreign_mib = watched->foreign_mib,
                                   .askings = watched->askings,
                                   .failures = watched->failures,
@@ -484,10 +486,17 @@ static struct probe_link watch_link(const struct watch *watch, uint32_t a, uint3
     return first->links[second - watcher->devices];
 }
 
+static bool watch_slurm(const struct watch *watch, uint32_t pid, struct watch_slurm *ret)
+{
+    (void)watch;
+    return slurm_process_find("", pid, ret);
+}
+
 static const struct watch_ops watch_ops = {
     .device = watch_device,
     .usage = watch_usage,
     .link = watch_link,
+    .slurm = watch_slurm,
 };
 
 const struct watch *watcher_watch(const struct watcher *watcher)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The metrics of a machine without the daemon, and the files that tell dcgm-exporter whose GPUs are."""
 
+import json
 import os
 import re
 import signal
@@ -96,6 +97,34 @@ def test_faults_are_there_and_are_over(machine, exporter):
     assert re.search(r'tarn_gpu_usable\{uuid="GPU-0".*\} 0', exporter.get()), "this one has to be looked at"
 
 
+def test_the_slurm_job_of_a_process_is_told(machine, exporter):
+    """Without control groups of Slurm, its environment tells."""
+    def process(**variables):
+        return subprocess.Popen(["sleep", "600"], env=dict(os.environ, **variables), stdin=subprocess.DEVNULL)
+
+    started = [process(SLURM_JOB_ID="4711", SLURM_STEP_ID="0"), process(SLURM_JOB_ID="4711", SLURM_STEP_ID="0"),
+               process(SLURM_JOB_ID="4711"), process(SLURM_JOB_ID="4712"), process()]
+    try:
+        machine.tell(gpu(0), gpu(1), *("gpu 0 process %d memory %d" % (p.pid, 1000 * (i + 1)) for i, p in enumerate(started[:3])),
+                     *("gpu 1 process %d memory 100" % p.pid for p in started[2:]))
+        wait_until("all are told", lambda: exporter.get().count("tarn_gpu_slurm_memory_bytes{") == 4)
+        told = re.findall(r'tarn_gpu_slurm_memory_bytes\{uuid="(.*?)".*slurm_job="(\d+)",slurm_step="(.*?)"\} (.*)', exporter.get())
+        assert {(uuid, job, step): float(value) / 2**20 for uuid, job, step, value in told} == {
+            ("GPU-0", "4711", "0"): 3000, ("GPU-0", "4711", "batch"): 3000, ("GPU-1", "4711", "batch"): 100, ("GPU-1", "4712", "batch"): 100}
+        use = re.findall(r'DCGM_FI_DEV_GPU_UTIL\{(.*)\}', exporter.get("/metrics/dcgm"))
+        assert 'hpc_job="4711"' in use[0] and "hpc_job" not in use[1], "two jobs share the other one"
+        gpus = json.loads(exporter.get("/v1/gpus"))["gpus"]
+        assert [g["uuid"] for g in gpus] == ["GPU-0", "GPU-1"] and gpus[0]["reading"]["gpu_use"] == 0
+        assert {p["pid"]: p["slurm"] for p in gpus[1]["processes"]} == {
+            started[2].pid: {"job": 4711, "step": "batch"}, started[3].pid: {"job": 4712, "step": "batch"}, started[4].pid: None}
+    finally:
+        for one in started:
+            one.kill()
+            one.wait()
+    machine.tell(gpu(0), gpu(1))
+    wait_until("nobody is told", lambda: "tarn_gpu_slurm_memory_bytes{" not in exporter.get())
+
+
 def test_one_that_hangs_delays_nobody_and_not_the_end(machine, exporter):
     wait_until("it was read", lambda: 'tarn_gpu_power_watts{uuid="GPU-1"' in exporter.get())
     machine.tell(gpu(0, use=33), gpu(1), "gpu 1 hang 600")
@@ -105,7 +134,7 @@ def test_one_that_hangs_delays_nobody_and_not_the_end(machine, exporter):
 
 
 def test_nothing_else_is_there_and_what_is_wrong_is_told(machine, exporter):
-    for method, path in [("GET", "/v1/gpus"), ("GET", "/v1/report"), ("POST", "/v1/jobs"), ("GET", "/")]:
+    for method, path in [("POST", "/v1/gpus/GPU-0/clear"), ("GET", "/v1/nodes"), ("GET", "/v1/report"), ("POST", "/v1/jobs"), ("GET", "/")]:
         assert ask(exporter.port, path, method)[0] == 404, path
     process, words = exporter.start("--listen", str(exporter.port), "--probe", "nvml")
     assert words.startswith("listen: ") and "Address already in use" in words and process.wait(PATIENCE_S) == 1

@@ -93,7 +93,8 @@ static int set_up(void **unused)
         add_device(i, uuids[i], i == 2 ? "fell off the bus; reboot needed" : "");
         *device = (struct watch_device){ .reading = { .at = NOW_S * USEC_PER_SEC },
                                          .health = &world.healths[i],
-                                         .has_processes = i == 0 };
+                                         .has_processes = i == 0,
+                                         .has_owners = i == 0 };
         reading_set(&device->reading, READING_GPU_USE, 500000);
         reading_set(&device->reading, READING_POWER, 612500);
         reading_set(&device->reading, READING_ENERGY, 12500);
