@@ -244,6 +244,15 @@ class Terminal:
         while re.search(pattern, self.text(), re.M):
             assert time.monotonic() < end and self.read(), "still %r on\n%s" % (pattern, self.text())
 
+    def send_until(self, keys, pattern):
+        """The same, with keys that are lost if they come too early: they are sent again every second."""
+        end, again = time.monotonic() + tarn_test.PATIENCE_S, 0
+        while not re.search(pattern, self.text(), re.M):
+            if time.monotonic() >= again:
+                self.send(keys)
+                again = time.monotonic() + 1
+            assert time.monotonic() < end and self.read(), "no %r on\n%s" % (pattern, self.text())
+
     def send(self, keys):
         os.write(self.fd, keys.encode())
 
