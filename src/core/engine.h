@@ -177,6 +177,17 @@ struct engine_arrival {
     uint32_t uid, gid;
 };
 
+/* What a node reports about one of its devices, once a second or every few seconds. */
+struct engine_reading {
+    const char *uuid;
+    const struct reading *reading; /* the last one; `at` is a time of sampler_now(). NULL: the node
+                                      does not answer, and nothing is known now */
+    int code;             /* why the device could not be read (as of probe_ops.sample), or 0 */
+    const char *trouble;  /* with code: the message */
+    const uint32_t *xids; /* XIDs since the last report */
+    uint32_t xid_count;
+};
+
 /* The reports of an engine; they are copied before the call returns. While the daemon's disk is
  * full, reports about nodes are dropped. Therefore an engine with its own nodes must report all of
  * them at least once a minute. */
@@ -186,8 +197,7 @@ struct engine_reports {
     /* A node exists or has changed (NULL: none). is_last: all nodes have been reported since the
      * engine was created, so any other known node has disappeared. */
     void (*node)(void *user, const struct engine_node *node, bool is_last);
-    /* A reading of a device; reading.at is a time of sampler_now(). */
-    void (*reading)(void *user, const char *uuid, const struct reading *reading);
+    void (*reading)(void *user, const struct engine_reading *reading);
     /* The devices of its node that a member got; after start(), if the engine does not have exact
      * devices. The leases are changed accordingly. */
     void (*assigned)(void *user, struct member_id id, const char *const *uuids, uint32_t count);
@@ -249,6 +259,9 @@ struct engine_ops {
     /* How many nodes on call the waiting jobs need now, repeated every second. Replaces what was
      * said before; without wants, none is needed. NULL: no node is ever on call. */
     void (*want)(struct engine *engine, const struct engine_want *wants, uint32_t count);
+    /* A device of a node is faulty, because of this reason, or none is any more (NULL). Told at a
+     * change, and for faulty nodes after a restart. NULL: not wanted. */
+    void (*faulty)(struct engine *engine, const char *node, const char *reason);
     void (*destroy)(struct engine *engine);
 };
 
@@ -266,7 +279,7 @@ struct engine_options {
 };
 
 /* A module exports this as tarn_engine_module. The version changes with this header. */
-enum { ENGINE_MODULE_VERSION = 9 };
+enum { ENGINE_MODULE_VERSION = 10 };
 
 struct engine_module {
     uint32_t version;

@@ -21,6 +21,7 @@
 #include "daemon/inventory.h"
 #include "daemon/launcher.h"
 #include "daemon/node_calls.h"
+#include "daemon/node_faults.h"
 #include "daemon/reporter.h"
 #include "daemon/study/forecaster.h"
 #include "daemon/study/study.h"
@@ -45,7 +46,8 @@ struct daemon {
     struct launcher *launcher;
     struct machine *machine;
     struct inventory *inventory;
-    struct node_calls *calls; /* NULL: the engine has no nodes on call */
+    struct node_calls *calls;   /* NULL: the engine has no nodes on call */
+    struct node_faults *faults; /* NULL: the engine does not want to know them */
     struct reporter reporter;
     struct alerter *alerter;
     struct readings *readings;
@@ -479,6 +481,7 @@ static int open_all(struct daemon *daemon, struct error *err)
     launcher_look(daemon->launcher);
     daemon->calls =
         node_calls_create(&daemon->loop, daemon->hub, daemon->inventory, daemon->engine);
+    daemon->faults = node_faults_create(&daemon->loop, daemon->hub, daemon->engine);
     alerter_watch(daemon->alerter, machine_devices_watch(daemon->machine));
     return open_door(daemon, err);
 }
@@ -521,6 +524,7 @@ static void close_all(struct daemon *daemon)
     machine_stop(daemon->machine);
     node_calls_destroy(daemon->calls);
     daemon->calls = NULL;
+    node_faults_destroy(daemon->faults);
     if (daemon->engine)
         daemon->engine->ops->destroy(daemon->engine);
     inventory_destroy(daemon->inventory);

@@ -95,14 +95,15 @@ static bool is_known_so(const struct state *state, const struct event_device *no
 }
 
 /* Within one run of the machine, a device keeps its faults and its foreign processes until the next
- * reading: it gets no job before. */
+ * reading: it gets no job before. If the engine does not say when a node started, the readings tell
+ * whether a fault is over. */
 static void keep_what_was_seen(const struct state *state, const char *boot,
                                struct event_device *event)
 {
     int64_t found = state_find_device(state, event->uuid);
     const struct device *known = found >= 0 ? &state->devices.items[found] : NULL;
 
-    if (!known || !boot[0] || strcmp(known->boot, boot) != 0)
+    if (!known || !known->boot[0] || (boot[0] && strcmp(known->boot, boot) != 0))
         return;
     event->boot = known->boot;
     event->foreign_mib = known->foreign_mib;
@@ -111,9 +112,9 @@ static void keep_what_was_seen(const struct state *state, const char *boot,
     if (!known->sick || event->sick[0])
         return;
     enum health_fault worst = health_worst(&(struct health){ .faults = known->faults });
-    if (!known->is_gone)
+    if (!known->is_gone && !known->is_occupied)
         event->sick = known->sick;
-    else if (worst != FAULTS) /* it was sick before it was gone */
+    else if (worst != FAULTS) /* it was sick before */
         event->sick = fault_words(worst);
 }
 

@@ -34,9 +34,9 @@ static void on_node(void *user, const struct engine_node *node, bool is_last)
     inventory_report(((struct reporter *)user)->inventory, node, is_last);
 }
 
-static void on_reading(void *user, const char *uuid, const struct reading *reading)
+static void on_reading(void *user, const struct engine_reading *reading)
 {
-    machine_reading(((struct reporter *)user)->machine, uuid, reading);
+    machine_reading(((struct reporter *)user)->machine, reading);
 }
 
 /* ---- devices that the engine chose ---- */

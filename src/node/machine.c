@@ -242,10 +242,10 @@ void machine_changed(struct machine *machine, const uint64_t *jobs, size_t count
     hpc_job_files_changed(machine->job_files);
 }
 
-void machine_reading(struct machine *machine, const char *uuid, const struct reading *reading)
+void machine_reading(struct machine *machine, const struct engine_reading *reading)
 {
     if (machine->watcher)
-        watcher_reading(machine->watcher, uuid, reading);
+        watcher_reading(machine->watcher, reading);
 }
 
 int machine_clear(void *user, uint32_t device, struct error *err)

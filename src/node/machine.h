@@ -79,8 +79,8 @@ void machine_bounds_release(struct machine_bounds *bounds);
 
 /* These jobs have changed durably. */
 void machine_changed(struct machine *machine, const uint64_t *jobs, size_t count);
-/* A reading of a device of another node; its `at` is a time of sampler_now(). */
-void machine_reading(struct machine *machine, const char *uuid, const struct reading *reading);
+/* What another node reports about one of its devices. */
+void machine_reading(struct machine *machine, const struct engine_reading *reading);
 /* An administrator marks a device (its number in the state) as healthy. Only inside a change.
  * Fails with -ENOENT (it is not watched) or -EBUSY (the fault is still present). */
 int machine_clear(void *machine, uint32_t device, struct error *err);

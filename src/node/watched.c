@@ -62,11 +62,12 @@ void watcher_ask(struct watcher *watcher, const struct watched *watched)
 
 struct watched *watcher_find(const struct watcher *watcher, uint32_t device)
 {
-    for (uint32_t i = 0; i < watcher->device_count; i++) {
-        if (watcher->devices[i].device == device)
-            return &watcher->devices[i];
-    }
-    return NULL;
+    uint64_t place;
+
+    if (!map_get(&watcher->by_device, device, &place))
+        return NULL;
+    /* A state that was read again may have other numbers. */
+    return watcher->devices[place].device == device ? &watcher->devices[place] : NULL;
 }
 
 /* With what the driver said where that was a failure. */
@@ -102,7 +103,9 @@ bool watcher_news(struct watcher *watcher, struct watched *watched, char *sick, 
                            change > HEALTH_FOREIGN_MIB || change < -HEALTH_FOREIGN_MIB;
 
     sick[0] = '\0';
-    if (worst != FAULTS)
+    if (device->is_occupied)
+        snprintf(sick, WATCHER_WORDS_SIZE, "%s", device->sick);
+    else if (worst != FAULTS)
         say_fault(watched, worst, sick, WATCHER_WORDS_SIZE);
     string_clean(sick, WATCHER_WORDS_SIZE, sick, strlen(sick)); /* as the state has it */
     bool is_news = strcmp(device->sick ? device->sick : "", sick) != 0;

@@ -203,11 +203,14 @@ void watcher_changed(struct watcher *watcher, const uint64_t *jobs, size_t count
 
 /* ---- whether a device is well ---- */
 
-/* A remote device is silent when its node has reported nothing for longer than two periods. */
+/* A remote device is silent when its last reading is older than two periods. If its node does not
+ * answer at all, that is not known. */
 static usec_t silence_of(const struct watcher *watcher, const struct watched *watched)
 {
     usec_t age = sampler_now() - watched->reading.at;
 
+    if (watched->is_silent_node)
+        return 0;
     if (!watched->is_remote)
         return sampler_silent(watcher->sampler, (uint32_t)(watched - watcher->devices));
     return age > 2 * (usec_t)EVERY_MS * USEC_PER_MS ? age : 0;
@@ -237,18 +240,13 @@ static void judge(struct watcher *watcher, struct watched *watched, bool is_leas
     watcher_report(watcher, watched);
 }
 
-static void take_event(struct watcher *watcher, const struct probe_event *event)
+static void take_xid(struct watcher *watcher, struct watched *watched, uint32_t xid)
 {
-    struct watched *watched =
-        event->device < watcher->device_count ? &watcher->devices[event->device] : NULL;
-
-    if (!watched)
-        return;
-    watch_count_xid(watched->xids, &watched->xid_count, event->xid);
-    log_line(xid_action(event->xid) >= XID_RESET ? LOG_WARNING : LOG_NOTICE,
-             "the driver reports xid=%" PRIu32 " device=%s action=%s reason='%s'", event->xid,
-             watched->uuid, xid_action_name(xid_action(event->xid)), xid_words(event->xid));
-    health_xid(&watched->health, event->xid, sampler_now());
+    watch_count_xid(watched->xids, &watched->xid_count, xid);
+    log_line(xid_action(xid) >= XID_RESET ? LOG_WARNING : LOG_NOTICE,
+             "the driver reports xid=%" PRIu32 " device=%s action=%s reason='%s'", xid,
+             watched->uuid, xid_action_name(xid_action(xid)), xid_words(xid));
+    health_xid(&watched->health, xid, sampler_now());
     if (watched->device != UINT32_MAX)
         watcher_report(watcher, watched);
 }
@@ -310,26 +308,57 @@ static void find_in_state(struct watcher *watcher, struct watched *watched)
         watched->uuid[0] ? state_find_device(watcher_state(watcher), watched->uuid) : -1;
 
     watched->device = found >= 0 ? (uint32_t)found : UINT32_MAX;
+    if (found >= 0)
+        map_set(&watcher->by_device, (uint64_t)found, (uint64_t)(watched - watcher->devices));
 }
 
+/* What is known about it from before the daemon started. */
+static void remember_faults(struct watcher *watcher, struct watched *watched)
+{
+    const struct state *state = watcher_state(watcher);
+
+    find_in_state(watcher, watched);
+    if (watched->device == UINT32_MAX)
+        return;
+    const struct device *device = &state->devices.items[watched->device];
+    bool is_of_before = !watched->is_remote && strcmp(device->boot, watcher->options.boot) != 0;
+    if (device->faults == 0 || is_of_before)
+        return;
+    watched->health.faults = device->faults;
+    watched->health.xid = device->xid;
+    if (health_is_seen(&watched->health, FAULT_CHECK))
+        snprintf(watched->checked, sizeof(watched->checked), "%s",
+                 device->sick ? device->sick : "");
+}
+
+/* NULL: it is not in the state, or is a device of this machine. */
 static struct watched *claim_remote(struct watcher *watcher, const char *uuid)
 {
-    for (uint32_t i = 0; i < watcher->device_count; i++) {
-        if (strcmp(watcher->devices[i].uuid, uuid) == 0)
-            return watcher->devices[i].is_remote ? &watcher->devices[i] : NULL;
-    }
+    int64_t found = state_find_device(watcher_state(watcher), uuid);
+    struct watched *watched = found >= 0 ? watcher_find(watcher, (uint32_t)found) : NULL;
+
+    if (watched || found < 0)
+        return watched && watched->is_remote ? watched : NULL;
     watcher->devices =
         mem_resize(watcher->devices, watcher->device_count + 1, sizeof(watcher->devices[0]));
-    struct watched *watched = &watcher->devices[watcher->device_count++];
+    watched = &watcher->devices[watcher->device_count++];
     *watched = (struct watched){ .is_remote = true };
     snprintf(watched->uuid, sizeof(watched->uuid), "%s", uuid);
+    remember_faults(watcher, watched);
     return watched;
 }
 
-void watcher_reading(struct watcher *watcher, const char *uuid, const struct reading *reading)
+/* Its faults stay what they are until its node answers again. */
+static void lose_sight(struct watched *watched)
 {
-    struct sampled got = { .reading = *reading };
-    struct watched *watched = claim_remote(watcher, uuid);
+    watched->reading = watched->before = (struct reading){ 0 };
+    watched->code = 0;
+    watched->is_silent_node = true;
+}
+
+void watcher_reading(struct watcher *watcher, const struct engine_reading *told)
+{
+    struct watched *watched = claim_remote(watcher, told->uuid);
 
     if (!watched)
         return;
@@ -337,7 +366,16 @@ void watcher_reading(struct watcher *watcher, const char *uuid, const struct rea
         find_held(watcher);
         uv_timer_start(&watcher->timer, on_timer, EVERY_MS, EVERY_MS);
     }
-    find_in_state(watcher, watched);
+    if (!told->reading) {
+        lose_sight(watched);
+        return;
+    }
+    struct sampled got = { .code = told->code, .reading = *told->reading };
+    if (told->code < 0)
+        error_set(&got.err, told->code, "%s", told->trouble);
+    watched->is_silent_node = false;
+    for (uint32_t i = 0; i < told->xid_count; i++)
+        take_xid(watcher, watched, told->xids[i]);
     take(watcher, watched, &got);
 }
 
@@ -351,8 +389,10 @@ static void take_all(struct watcher *watcher)
         if (sampler_take(watcher->sampler, i, &got))
             take(watcher, &watcher->devices[i], &got);
     }
-    while (sampler_take_event(watcher->sampler, &event))
-        take_event(watcher, &event);
+    while (sampler_take_event(watcher->sampler, &event)) {
+        if (event.device < watcher->device_count)
+            take_xid(watcher, &watcher->devices[event.device], event.xid);
+    }
 }
 
 static void on_wake(uv_async_t *wake)
@@ -540,24 +580,6 @@ int watcher_clear(void *user, uint32_t device, struct error *err)
 
 /* ---- begin and end ---- */
 
-/* What was wrong with it before we started, in this run of the machine, is wrong with it still. */
-static void remember_faults(struct watcher *watcher, struct watched *watched)
-{
-    const struct state *state = watcher_state(watcher);
-
-    find_in_state(watcher, watched);
-    if (watched->device == UINT32_MAX)
-        return;
-    const struct device *device = &state->devices.items[watched->device];
-    if (device->faults == 0 || strcmp(device->boot, watcher->options.boot) != 0)
-        return;
-    watched->health.faults = device->faults;
-    watched->health.xid = device->xid;
-    if (health_is_seen(&watched->health, FAULT_CHECK))
-        snprintf(watched->checked, sizeof(watched->checked), "%s",
-                 device->sick ? device->sick : "");
-}
-
 static void make_devices(struct watcher *watcher)
 {
     const struct watcher_options *options = &watcher->options;
@@ -636,6 +658,7 @@ bool watcher_destroy(struct watcher *watcher)
         list_release(&watcher->devices[i].holds);
     }
     free(watcher->devices);
+    map_release(&watcher->by_device);
     tally_release(&watcher->tally);
     limit_watch_release(&watcher->limits);
     for (size_t i = 0; i < watcher->held.count; i++)

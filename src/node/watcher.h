@@ -52,8 +52,9 @@ bool watcher_check_before(struct watcher *watcher, const struct job *job);
 /* These jobs have changed durably. */
 void watcher_changed(struct watcher *watcher, const uint64_t *jobs, size_t count);
 
-/* A reading of a device of another node; its `at` is a time of sampler_now(). */
-void watcher_reading(struct watcher *watcher, const char *uuid, const struct reading *reading);
+/* What another node reports about one of its devices. Devices that are not in the state are
+ * ignored. */
+void watcher_reading(struct watcher *watcher, const struct engine_reading *reading);
 
 /* An administrator marks a device (its number in the state) as healthy. Only inside a change.
  * Fails with -ENOENT (it is not watched) or -EBUSY (the fault is still present). */

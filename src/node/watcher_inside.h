@@ -42,9 +42,10 @@ struct watched {
     struct handover handover;
     uint32_t checks;                  /* number of running health commands */
     char checked[WATCHER_WORDS_SIZE]; /* output of the last one that failed */
-    bool was_reset; /* a reset of its compute mode was requested since the last job */
-    bool has_left;  /* leftovers of an ended job are on it */
-    bool is_remote; /* its node reports the readings; it is not queried here */
+    bool was_reset;      /* a reset of its compute mode was requested since the last job */
+    bool has_left;       /* leftovers of an ended job are on it */
+    bool is_remote;      /* its node reports the readings; it is not queried here */
+    bool is_silent_node; /* is_remote, and its node does not answer: nothing is known now */
 };
 
 /* The devices that a job held when it was last seen. */
@@ -61,6 +62,7 @@ struct watcher {
     struct sampler *sampler;
     struct watched *devices;
     uint32_t device_count;
+    struct map by_device; /* its number in the state -> place */
     struct tally tally;
     struct limit_watch limits;
     LIST(struct held_job) held; /* jobs that hold devices */

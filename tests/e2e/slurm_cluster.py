@@ -110,7 +110,7 @@ class Cluster:
         with open(os.path.join(self.root, "gres.conf"), "w") as file:
             file.write(f"NodeName={','.join(self.nodes)} Name=gpu Type=h100 File={self.root}/dev/gpu[0-{GPUS - 1}]\n")
         described = "\n".join(
-            f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={CPUS} RealMemory={MEMORY_MIB} "
+            f"NodeName={name} NodeHostname={host} NodeAddr={self.address(name)} Port={port} CPUs={CPUS} RealMemory={MEMORY_MIB} "
             f"Gres=gpu:h100:{GPUS} Feature=zone_{'ab'[i % 2]}{' State=CLOUD' if name in self.cloud else ''}" for i, (name, port) in enumerate(zip(self.nodes, ports)))
         with open(self.conf, "w") as file:
             file.write(f"""ClusterName=tarn
@@ -142,6 +142,10 @@ SlurmdLogFile={self.root}/log/%n.log
 PartitionName=gpu Nodes=ALL Default=YES State=UP
 PartitionName=short Nodes=n1 MaxTime=10 State=UP
 """)
+
+    def address(self, name):
+        """Of a node, as the others reach it."""
+        return f"127.0.0.{2 + self.nodes.index(name)}"
 
     def environment(self):
         return dict(os.environ, SLURM_CONF=self.conf, PATH=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")

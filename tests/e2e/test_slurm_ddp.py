@@ -54,6 +54,7 @@ def test_a_gang_of_pytorch_trains_over_two_nodes(make_daemon, cluster, tmp_path,
     said = [daemon.api.output(number, rank=rank) for rank in (0, 1)]
     assert (job["result"], job["attempt"]) == ("ok", 1), said
     names = [words.split()[-1] for words in said]
-    assert said == [f"trained {rank} of 2 at 127.0.0.1 on {names[rank]}\n" for rank in (0, 1)] and names[0] != names[1]
+    address = "127.0.0.%d" % (1 + int(names[0][1:]))  # NodeAddr
+    assert said == [f"trained {rank} of 2 at {address} on {names[rank]}\n" for rank in (0, 1)] and names[0] != names[1]
     daemon.verify()
     slurm_cluster.end_jobs(daemon, cluster)

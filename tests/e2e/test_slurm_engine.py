@@ -141,7 +141,7 @@ def test_a_gang_over_two_nodes_is_one_slurm_job(daemon, cluster):
     assert daemon.api.wait_end(number)["result"] == "ok"
     words = [daemon.api.output(number, rank=rank).split() for rank in (0, 1)]
     assert [w[:3] for w in words] == [["0", "of", "2"], ["1", "of", "2"]]
-    assert words[0][4] != words[1][4] and words[0][6] == words[1][6] == "127.0.0.1"  # NodeAddr
+    assert words[0][4] != words[1][4] and words[0][6] == words[1][6] == "127.0.0.%d" % (1 + int(words[0][4][1:]))  # NodeAddr
     assert [len(w[8].split(",")) for w in words] == [3, 3]
     assert len(slurm_jobs_of(daemon, number)) == 1
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
+#include "engine/slurm/exporter_answer.h"
 #include "engine/slurm/gres.h"
 #include "engine/slurm/slurm_account.h"
 #include "engine/slurm/slurm_document.h"
@@ -301,6 +302,86 @@ static void test_what_slurm_cannot_allocate_is_refused(void **state)
     expect_refused(&part, 1, "whole GPUs only");
 }
 
+/* ---- exporters ---- */
+
+static int read_answer(const char *text, struct exporter_answer *ret, struct error *err)
+{
+    return exporter_answer_read(text, strlen(text), ret, err);
+}
+
+static void test_an_exporter_s_answer(void **state)
+{
+    struct exporter_answer answer;
+    struct error err;
+
+    (void)state;
+    assert_int_equal(
+        read_answer("{\"gpus\": [{\"index\": 2, \"age\": 0.25, \"trouble\": null, \"faults\": [],"
+                    " \"reading\": {\"gpu_use\": 0.85, \"power\": 612.5, \"temperature\": -3,"
+                    " \"memory_used\": 4194304, \"gpm_of_the_future\": 7, \"fan_speed\": \"fast\"},"
+                    " \"xids\": [{\"xid\": 79, \"count\": 2}, {\"xid\": -1, \"count\": 2}, 7]},"
+                    " {\"index\": 0, \"reading\": null, \"trouble\": \"gone\\u0007\","
+                    " \"faults\": [{\"name\": \"hot\"}, {\"name\": \"lost\"}]}]}",
+                    &answer, &err),
+        0);
+    assert_int_equal(answer.devices.count, 2);
+    const struct exporter_device *first = &answer.devices.items[0],
+                                 *second = &answer.devices.items[1];
+    assert_int_equal(first->index, 2);
+    assert_true(first->is_read);
+    assert_int_equal(first->reading.at, USEC_PER_SEC / 4);
+    assert_int_equal(first->reading.values[READING_GPU_USE], 850000);
+    assert_int_equal(first->reading.values[READING_POWER], 612500);
+    assert_int_equal(first->reading.values[READING_TEMPERATURE], -3000);
+    assert_int_equal(first->reading.values[READING_MEMORY_USED], 4 << 20);
+    assert_false(reading_has(&first->reading, READING_FAN_SPEED));
+    assert_int_equal(first->code, 0);
+    assert_int_equal(first->xid_count, 1);
+    assert_int_equal(first->xids[0].xid, 79);
+    assert_int_equal(first->xids[0].count, 2);
+    assert_false(second->is_read);
+    assert_int_equal(second->code, -ENODEV);
+    assert_string_equal(second->trouble, "gone?");
+    exporter_answer_release(&answer);
+}
+
+/* What cannot be is left out, and nothing is read beyond its limits. */
+static void test_an_exporter_that_lies(void **state)
+{
+    static const struct {
+        const char *text;
+        int code;
+        size_t count;
+    } cases[] = {
+        { "", -EINVAL, 0 },
+        { "<html>", -EINVAL, 0 },
+        { "[]", -EINVAL, 0 },
+        { "{\"gpus\": {}}", -EINVAL, 0 },
+        { "{\"gpus\": []}", 0, 0 },
+        { "{\"gpus\": [7, null, {}, {\"index\": -1}, {\"index\": 1e3}, {\"index\": 4000000000}]}",
+          0, 0 },
+        { "{\"gpus\": [{\"index\": 1, \"age\": -5, \"reading\": {\"gpu_use\": 0.5}}]}", 0, 1 },
+        { "{\"gpus\": [{\"index\": 1, \"age\": 1e300, \"reading\": {\"gpu_use\": 0.5}}]}", 0, 1 },
+        { "{\"gpus\": [{\"index\": 1, \"age\": 0, \"reading\": {\"gpu_use\": 50, \"power\": 1e300,"
+          " \"memory_used\": -1e300}, \"xids\": 3, \"faults\": 4, \"trouble\": 5}]}",
+          0, 1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct exporter_answer answer;
+        struct error err;
+        assert_int_equal(read_answer(cases[i].text, &answer, &err), cases[i].code);
+        assert_int_equal(answer.devices.count, cases[i].count);
+        if (cases[i].count > 0) {
+            const struct reading *reading = &answer.devices.items[0].reading;
+            assert_false(reading_has(reading, READING_GPU_USE));
+            assert_false(reading_has(reading, READING_MEMORY_USED));
+        }
+        exporter_answer_release(&answer);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +396,8 @@ int main(void)
         cmocka_unit_test(test_what_a_held_job_asks_for),
         cmocka_unit_test(test_tasks_of_an_array),
         cmocka_unit_test(test_what_slurm_cannot_allocate_is_refused),
+        cmocka_unit_test(test_an_exporter_s_answer),
+        cmocka_unit_test(test_an_exporter_that_lies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

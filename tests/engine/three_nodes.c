@@ -264,7 +264,9 @@ static void tell_readings(struct three *three)
         reading_set(&reading, READING_GPU_USE, READING_RATIO_ONE / 100 * (10 + i));
         reading_set(&reading, READING_MEMORY_USED, INT64_C(1) << 30);
         if (!three->is_down[i / GPUS])
-            three->options.reports.reading(three->options.reports.user, uuid, &reading);
+            three->options.reports.reading(
+                three->options.reports.user,
+                &(struct engine_reading){ .uuid = uuid, .reading = &reading });
     }
 }
 

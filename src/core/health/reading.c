@@ -72,6 +72,15 @@ double reading_in_base(enum reading_id id, int64_t value)
     return (double)value * bases[reading_about[id].unit].factor;
 }
 
+int64_t reading_from_base(enum reading_id id, double value)
+{
+    double scaled = value / bases[reading_about[id].unit].factor;
+
+    if (scaled >= 0x1p63)
+        return INT64_MAX;
+    return scaled <= -0x1p63 ? INT64_MIN : (int64_t)(scaled + (scaled < 0 ? -0.5 : 0.5));
+}
+
 const char *reading_base_unit(enum reading_unit unit)
 {
     return bases[unit].name;

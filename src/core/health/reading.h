@@ -98,6 +98,9 @@ enum reading_id reading_find(const char *name);
 /* In the unit's base: a ratio 0 to 1, bytes, watts, joules, degrees Celsius, seconds, hertz. */
 double reading_in_base(enum reading_id id, int64_t value);
 
+/* The inverse, rounded; what does not fit becomes the largest or the smallest value. */
+int64_t reading_from_base(enum reading_id id, double value);
+
 /* "ratio", "bytes", "watts" ...; "" for counts and bits. The suffix of a name in Prometheus. */
 const char *reading_base_unit(enum reading_unit unit);
 

@@ -53,6 +53,13 @@ uint32_t gres_models(const char *gres, char (**ret_models)[GRES_MODEL_SIZE])
     return count;
 }
 
+uint32_t gres_count(const char *gres)
+{
+    AUTO_FREE char(*models)[GRES_MODEL_SIZE] = NULL;
+
+    return gres_models(gres, &models);
+}
+
 static const char *add_range(const char *at, uint32_t *indices, uint32_t *count)
 {
     char *end;

@@ -16,6 +16,8 @@ enum { GRES_MODEL_SIZE = 64, GRES_INDEX_MAX = 1024 };
 /* Models of the GPUs of a node, by Slurm's index; malloc'd. */
 uint32_t gres_models(const char *gres, char (**ret_models)[GRES_MODEL_SIZE]);
 
+uint32_t gres_count(const char *gres); /* GPUs of a node */
+
 /* Indices of the GPUs that a job has on a node, ascending within each type; malloc'd. */
 uint32_t gres_indices(const char *gres, uint32_t **ret_indices);
 

@@ -9,9 +9,12 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
+
+#include "base/text.h"
 
 /* ---- differences between versions ---- */
 
@@ -25,6 +28,56 @@
 #else
 #define GRES_PREFIX "gres:"
 #endif
+
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
+typedef hostlist_t *host_names;
+typedef list_t *job_list;
+#else
+typedef hostlist_t host_names;
+typedef List job_list;
+#endif
+
+/* CPUs of a job on a node. From 24.11 on, libslurm has only their sum: nodes count alike. */
+static int64_t cpus_on(const slurm_job_info_t *job, const char *node)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 11, 0)
+    (void)node;
+    return job->num_nodes > 0 ? (job->num_cpus + job->num_nodes - 1) / job->num_nodes : 0;
+#else
+    return job->job_resrcs ? slurm_job_cpus_allocated_on_node(job->job_resrcs, node) : 0;
+#endif
+}
+
+static uint32_t submitted_id(const submit_response_msg_t *answer)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
+    return answer->step_id.job_id;
+#else
+    return answer->job_id;
+#endif
+}
+
+static int kill_job(uint32_t id, uint16_t signal, uint16_t flags)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
+    const slurm_step_id_t all = { .job_id = id, .step_het_comp = NO_VAL, .step_id = NO_VAL };
+    return slurm_kill_job(all, signal, flags);
+#else
+    return slurm_kill_job(id, signal, flags);
+#endif
+}
+
+/* Later versions take the user from the credential. */
+static void set_author(update_node_msg_t *node)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
+    (void)node;
+#else
+    node->reason_uid = (uint32_t)geteuid();
+#endif
+}
+
+#define DRAIN_MARK "tarn: " /* begins the reason of a drain by tarn */
 
 /* Slurm's word for why a job waits, as squeue has it. The function is not declared in the headers,
  * and its name depends on the version. */
@@ -121,18 +174,16 @@ static const char *read_hindrance(const slurm_job_info_t *from)
 
 static void read_parts(const slurm_job_info_t *from, struct slurm_job *to)
 {
-    hostlist_t hosts = from->nodes ? slurm_hostlist_create(from->nodes) : NULL;
+    host_names hosts = from->nodes ? slurm_hostlist_create(from->nodes) : NULL;
 
     if (!hosts)
         return;
     for (uint32_t i = 0;; i++) {
         char *name = slurm_hostlist_shift(hosts);
-        struct slurm_part part = { .node = mem_string(name) };
         if (!name)
             break;
-        if (from->job_resrcs)
-            part.cpu_milli =
-                INT64_C(1000) * slurm_job_cpus_allocated_on_node(from->job_resrcs, name);
+        struct slurm_part part = { .node = mem_string(name),
+                                   .cpu_milli = 1000 * cpus_on(from, name) };
         if (i < from->gres_detail_cnt)
             part.gres = mem_string(from->gres_detail_str[i]);
         list_add(&to->parts, part);
@@ -314,16 +365,18 @@ static struct slurm_node read_node(const node_info_t *from)
     node.is_closed = (from->node_state & NODE_STATE_RES) != 0;
     node.is_silent = !is_asleep && (base == NODE_STATE_UNKNOWN ||
                                     (from->node_state & NODE_STATE_NO_RESPOND) != 0);
-    node.reason = mem_printf("Slurm: %s", from->reason && from->reason[0] ? from->reason
-                                          : node.is_down                  ? "down"
-                                          : node.is_drained               ? "drained"
-                                          : node.is_closed                ? "reserved"
-                                                                          : "not responding");
+    bool is_ours = from->reason && string_starts(from->reason, DRAIN_MARK);
+    node.reason = mem_printf("%s%s", is_ours ? "" : "Slurm: ",
+                             from->reason && from->reason[0] ? from->reason
+                             : node.is_down                  ? "down"
+                             : node.is_drained               ? "drained"
+                             : node.is_closed                ? "reserved"
+                                                             : "not responding");
     return node;
 }
 
 /* The nodes of the partition, or NULL. */
-static hostlist_t find_hosts(const partition_info_msg_t *partitions, const char *name,
+static host_names find_hosts(const partition_info_msg_t *partitions, const char *name,
                              bool *ret_is_up)
 {
     for (uint32_t i = 0; i < partitions->record_count; i++) {
@@ -348,7 +401,7 @@ int slurm_api_nodes(const char *name, struct slurm_nodes *ret, struct error *err
         fail("partitions", err);
         return -EAGAIN;
     }
-    hostlist_t hosts = find_hosts(partitions, name, &is_up);
+    host_names hosts = find_hosts(partitions, name, &is_up);
     slurm_free_partition_info_msg(partitions);
     if (!hosts && name[0])
         return error_set(err, -ENOENT, "Slurm: there is no partition '%s' (slurm: partition)",
@@ -442,7 +495,7 @@ static int submit(job_desc_msg_t *jobs, uint32_t count, submit_response_msg_t **
 {
     if (count == 1)
         return slurm_submit_batch_job(jobs, ret);
-    List list = slurm_list_create(NULL);
+    job_list list = slurm_list_create(NULL);
     for (uint32_t i = 0; i < count; i++)
         slurm_list_append(list, &jobs[i]);
     int code = slurm_submit_batch_het_job(list, ret);
@@ -484,6 +537,39 @@ int slurm_api_comment(const char *id, const char *comment, struct error *err)
     return update(&job, "the comment cannot be set", err);
 }
 
+/* Whether the node is drained, and by whom. */
+static int find_drain(const char *name, bool *ret_drained, bool *ret_ours, struct error *err)
+{
+    node_info_msg_t *found = NULL;
+
+    if (slurm_load_node_single(&found, (char *)(uintptr_t)name, SHOW_ALL) != SLURM_SUCCESS)
+        return fail("the node cannot be read", err);
+    const node_info_t *node = found->record_count > 0 ? &found->node_array[0] : NULL;
+    *ret_drained = node && (node->node_state & NODE_STATE_DRAIN) != 0;
+    *ret_ours = node && node->reason && string_starts(node->reason, DRAIN_MARK);
+    slurm_free_node_info_msg(found);
+    return node ? 0 : error_set(err, -EINVAL, "Slurm: there is no node %s", name);
+}
+
+int slurm_api_drain(const char *name, const char *reason, struct error *err)
+{
+    AUTO_FREE char *words = mem_printf(DRAIN_MARK "%s", reason ? reason : "");
+    bool is_drained, is_ours;
+    update_node_msg_t node;
+
+    int code = find_drain(name, &is_drained, &is_ours, err);
+    if (code < 0 || (is_drained && !is_ours) || (!is_drained && !reason))
+        return code;
+    slurm_init_update_node_msg(&node);
+    node.node_names = (char *)(uintptr_t)name;
+    node.node_state = reason ? NODE_STATE_DRAIN : NODE_RESUME;
+    node.reason = reason ? words : NULL;
+    set_author(&node);
+    if (slurm_update_node(&node) != SLURM_SUCCESS)
+        return fail(reason ? "the node cannot be drained" : "the node cannot be resumed", err);
+    return 0;
+}
+
 int slurm_api_cancel(const char *id, struct error *err)
 {
     if (slurm_kill_job2(id, SIGKILL, 0, NULL) == SLURM_SUCCESS)
@@ -513,7 +599,7 @@ int slurm_api_submit(const struct slurm_order *order, uint32_t *ret_id, struct e
         free(gres[i]);
     if (code < 0)
         return code;
-    *ret_id = answer->job_id;
+    *ret_id = submitted_id(answer);
     slurm_free_submit_response_response_msg(answer);
     return 0;
 }
@@ -522,7 +608,7 @@ int slurm_api_signal(uint32_t id, int signal, bool has_steps, struct error *err)
 {
     uint16_t flags = signal == SIGKILL || has_steps ? 0 : KILL_FULL_JOB;
 
-    if (slurm_kill_job(id, (uint16_t)signal, flags) == SLURM_SUCCESS)
+    if (kill_job(id, (uint16_t)signal, flags) == SLURM_SUCCESS)
         return 0;
     int code = fail("the job cannot be signalled", err);
     return code == -EAGAIN ? code : -ESRCH;

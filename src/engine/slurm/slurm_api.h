@@ -119,6 +119,9 @@ int slurm_api_submit(const struct slurm_order *order, uint32_t *ret_id, struct e
  * -EAGAIN (no answer) or -ESRCH (it does not run). */
 /* Fails with -EAGAIN or -ESRCH. */
 int slurm_api_comment(const char *job, const char *comment, struct error *err);
+/* Drain a node for this reason, or with NULL end a drain of tarn. A node that others drained stays
+ * as it is. Fails with -EAGAIN, or -EINVAL (Slurm refuses it). */
+int slurm_api_drain(const char *node, const char *reason, struct error *err);
 int slurm_api_cancel(const char *job, struct error *err);
 int slurm_api_signal(uint32_t id, int signal, bool has_steps, struct error *err);
 

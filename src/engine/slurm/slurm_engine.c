@@ -16,6 +16,7 @@
 #include "engine/slurm/allocation.h"
 #include "engine/slurm/allocation_engine.h"
 #include "engine/slurm/gres.h"
+#include "engine/slurm/node_readings.h"
 #include "engine/slurm/slurm_adopt.h"
 #include "engine/slurm/slurm_instance.h"
 #include "engine/slurm/slurm_meeting.h"
@@ -62,6 +63,7 @@ struct slurm_engine {
     struct engine_options options;
     struct slurm_worker *worker;
     struct slurm_adopt *adopt;
+    struct node_readings *readings;
     struct slurm_largest largest; /* node that was reported */
     uv_timer_t timer;
     char instance[SLURM_INSTANCE_SIZE];
@@ -515,6 +517,24 @@ static void forget_lost_nodes(void)
     only.lost_nodes.count = 0;
 }
 
+/* Nodes that are down are not asked. */
+static void read_devices(const struct slurm_nodes *nodes)
+{
+    LIST(struct reading_node) asked = { 0 };
+
+    for (size_t i = 0; i < nodes->all.count; i++) {
+        const struct slurm_node *node = &nodes->all.items[i];
+        struct reading_node made = { .name = node->name,
+                                     .address = node->address,
+                                     .gpus = gres_count(node->gres) };
+        if (!node->is_outside && !node->is_down && made.gpus > 0)
+            list_add(&asked, made);
+    }
+    node_readings_set(only.readings, asked.items, (uint32_t)asked.count,
+                      only.options.rules->slurm_exporter);
+    list_release(&asked);
+}
+
 /* A node that left the partition is down. */
 static void note_node(const struct slurm_node *node)
 {
@@ -543,6 +563,7 @@ static void note_nodes(struct slurm_nodes *nodes)
     for (size_t i = 0; i < only.nodes.all.count; i++)
         note_node(&only.nodes.all.items[i]);
     only.options.reports.node(only.options.reports.user, NULL, true);
+    read_devices(&only.nodes);
 }
 
 /* ---- news ---- */
@@ -746,10 +767,19 @@ static void note(struct engine *engine, const char *name, uint64_t job, const ch
     slurm_adopt_note(only.adopt, name, job, words, is_over);
 }
 
+/* Of nodes without an exporter, nothing is known: their drains are not tarn's. */
+static void drain_faulty(struct engine *engine, const char *node, const char *reason)
+{
+    (void)engine;
+    if (only.options.rules->slurm_exporter > 0)
+        slurm_worker_drain(only.worker, node, reason);
+}
+
 static void destroy(struct engine *engine)
 {
     (void)engine;
     uv_timer_stop(&only.timer);
+    node_readings_destroy(only.readings);
     slurm_worker_destroy(only.worker);
     slurm_adopt_destroy(only.adopt);
     for (size_t i = 0; i < only.attempts.count; i++)
@@ -790,13 +820,15 @@ static int create(const struct engine_options *options, struct engine **ret, str
                                            .answer = answer,
                                            .note = note,
                                            .trouble = trouble,
+                                           .faulty = drain_faulty,
                                            .destroy = destroy };
 
     if (options->rules->slurm_mode == SLURM_MODE_ALLOCATION)
         return allocation_engine_create(options, ret, err);
-    only.engine =
-        (struct engine){ &ops,
-                         { .starts_whole = true, .has_own_nodes = true, .has_output = true } };
+    only.engine = (struct engine){
+        &ops,
+        { .starts_whole = true, .has_own_nodes = true, .has_output = true, .has_readings = true }
+    };
     only.options = *options;
     int code = open_instance(options->state_dir, err);
     if (code == 0)
@@ -804,6 +836,8 @@ static int create(const struct engine_options *options, struct engine **ret, str
     if (code == 0)
         code = slurm_worker_create(options->loop, options->rules->slurm_partition, on_news, NULL,
                                    &only.worker, err);
+    if (code == 0)
+        code = node_readings_create(options->loop, &options->reports, &only.readings, err);
     if (code < 0)
         return code;
     only.adopt = slurm_adopt_create(options, only.worker);

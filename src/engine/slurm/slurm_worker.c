@@ -9,6 +9,7 @@
 
 #include "engine/slurm/slurm_account.h"
 #include "engine/slurm/slurm_order.h"
+#include "io/log.h"
 
 /* The jobs each second; sooner while one is about to start, and for a while after a submission, so
  * that what ends quickly makes room quickly, but for a part of the time only. */
@@ -26,6 +27,7 @@ struct request {
     uint32_t attempt, id;
     struct slurm_order *order;
     char *adopted, *comment; /* adopted: its comment is set, or with NULL it is cancelled */
+    char *node, *reason;     /* node: it is drained, or with NULL resumed */
     /* else a signal; if it is 0, a question to the accounting */
     int signal;
     bool has_steps;
@@ -38,6 +40,8 @@ static void request_release(struct request *request)
     slurm_order_destroy(request->order);
     free(request->adopted);
     free(request->comment);
+    free(request->node);
+    free(request->reason);
 }
 
 #define MS UINT64_C(1000000)
@@ -180,12 +184,30 @@ static void change_adopted(struct slurm_worker *worker, struct request *request)
     free(request->comment);
 }
 
+static void drain(struct slurm_worker *worker, struct request *request)
+{
+    struct error err;
+
+    int code = slurm_api_drain(request->node, request->reason, &err);
+    if (code == -EAGAIN) {
+        tell_problem(worker, err.text);
+        list_add(&worker->unanswered, *request);
+        return;
+    }
+    if (code < 0)
+        log_line(LOG_WARNING, "a node stays as it is in Slurm node=%s reason='%s'", request->node,
+                 err.text);
+    request_release(request);
+}
+
 static void handle(struct slurm_worker *worker, struct request *request)
 {
     if (request->order)
         submit(worker, request);
     else if (request->adopted)
         change_adopted(worker, request);
+    else if (request->node)
+        drain(worker, request);
     else if (request->signal)
         send_signal(worker, request);
     else
@@ -380,6 +402,12 @@ void slurm_worker_hasten(struct slurm_worker *worker, bool is_hasty)
     uv_mutex_lock(&worker->mutex);
     worker->is_hasty = is_hasty;
     uv_mutex_unlock(&worker->mutex);
+}
+
+void slurm_worker_drain(struct slurm_worker *worker, const char *node, const char *reason)
+{
+    add_request(worker, (struct request){ .node = mem_string(node),
+                                          .reason = reason ? mem_string(reason) : NULL });
 }
 
 void slurm_worker_partition(struct slurm_worker *worker, const char *partition)

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ENGINE_SLURM_NODE_READINGS_H
+#define ENGINE_SLURM_NODE_READINGS_H
+
+/* node_readings - what the exporters on the nodes (tarn exporter) say about the GPUs
+ *
+ * A thread asks every node once a second, and less often if there are many. The reports come in the
+ * thread of the loop. The GPU with Slurm's index i is the exporter's device i: both have the order
+ * of the driver. XIDs are reported from the first answer of a node on.
+ *
+ * Exporters are not authenticated: what is read is only as true as the network.
+ *
+ * Order of calls:  create, set*, destroy
+ * On failure:      a node that does not answer for NODE_READINGS_PATIENCE_S has its devices
+ *                  reported as not known, and is asked again; so has one whose answer cannot be
+ *                  read, which is logged once
+ * Limits:          NODE_READINGS_BYTES_MAX of an answer
+ */
+
+#include <uv.h>
+
+#include "core/engine.h"
+
+enum {
+    NODE_READINGS_PATIENCE_S = 8,
+    NODE_READINGS_BYTES_MAX = 4 << 20,
+    NODE_READINGS_RATE = 250, /* nodes that are asked in a second */
+};
+
+struct node_readings;
+
+/* A node; the strings are the caller's. */
+struct reading_node {
+    const char *name, *address; /* address: by which it is reached */
+    uint32_t gpus;              /* as Slurm counts them */
+};
+
+int node_readings_create(uv_loop_t *loop, const struct engine_reports *reports,
+                         struct node_readings **ret, struct error *err);
+void node_readings_destroy(struct node_readings *readings); /* NULL is fine */
+
+/* The nodes to ask from now on, at this port; 0: none. */
+void node_readings_set(struct node_readings *readings, const struct reading_node *nodes,
+                       uint32_t count, uint32_t port);
+
+#endif
