@@ -105,3 +105,59 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_runs(folder):
 def test_a_generated_load_has_all_its_users(folder):
     results = json.loads(simulate(folder, "x.yaml", "--json", "--set", "workload.users=3", "--set", "workload.queues={column: user}").stdout)
     assert sorted(results["mean"]["wait"]["by_queue"]) == ["user00", "user01", "user02"]
+
+
+HISTORY = """JobID|JobName|User|Account|Partition|QOS|Eligible|Start|End|ElapsedRaw|TimelimitRaw|State|AllocTRES|NNodes
+1|big|ana|lab|gpu|normal|1000|1000|4600|3600|120|COMPLETED|billing=8,cpu=8,gres/gpu:h100=6,gres/gpu=6,mem=8G,node=1|1
+2|all|ana|lab|gpu|normal|1010|4600|8200|3600|120|COMPLETED|cpu=8,gres/gpu:h100=8,gres/gpu=8,mem=8G,node=1|1
+3|small|eve|uni|gpu|normal|1020|8200|8800|600|30|TIMEOUT|cpu=8,gres/gpu:h100=1,gres/gpu=1,mem=8G,node=1|1
+4|small|eve|uni|gpu|normal|1020|Unknown|Unknown|0|30|CANCELLED by 7||1
+5|small|eve|uni|gpu|normal|1020|8800|Unknown|60|Partition_Limit|RUNNING|gres/gpu=1|1
+"""
+SIDE_BY_SIDE = """
+cluster: {nodes: 1, gpus: 8, model: h100}
+workload: {format: sacct, file: history.txt, queues: {column: group}}
+config: tarn.yaml
+measure: [wait, utilization, jain, preemptions]
+variants:
+- {name: happened, schedule: recorded}
+- {name: tarn}
+"""
+
+
+@pytest.fixture
+def history(tmp_path):
+    (tmp_path / "history.txt").write_text(HISTORY)
+    (tmp_path / "tarn.yaml").write_text("slurm: {partition: gpu}\nqueues:\n  lab: {weight: 2}\n  uni: {submit: [eve]}\n")
+    (tmp_path / "x.yaml").write_text(SIDE_BY_SIDE)
+    return tmp_path
+
+
+def simulated(folder, *words):
+    return subprocess.run([TARN, "simulate", "x.yaml", *words], cwd=folder, text=True, capture_output=True, timeout=120)
+
+
+def test_the_history_of_a_slurm_cluster_beside_what_tarn_would_have_done(history):
+    result = json.loads(simulated(history, "--json").stdout)
+    happened, tarn = (result["variants"][name]["mean"] for name in ("happened", "tarn"))
+    assert (result["workload"]["jobs"], result["workload"]["left_out"]) == (3, 2)
+    assert happened["wait"]["by_queue"]["uni"]["mean"] == 7180
+    assert tarn["wait"]["by_queue"]["uni"]["mean"] == 0  # it fits beside the first
+    assert tarn["utilization"] > happened["utilization"]
+    assert "preemptions" in tarn and "preemptions" not in happened
+
+    shown = simulated(history).stdout.splitlines()
+    assert shown[0].split() == ["METRIC", "happened", "tarn"]
+    assert next(line for line in shown if line.startswith("wait of uni, mean")).split()[-4:] == ["7180", "s", "0.00", "s"]
+    assert simulated(history, "--report", "page.html").returncode == 0
+    assert "happened" in Page(read_file(history / "page.html")).words
+
+
+def test_a_history_that_does_not_fit_is_refused(history):
+    done = simulated(history, "--set", "cluster.gpus=4")
+    assert done.returncode == 1
+    assert "recorded: jobs held 8 GPUs at once, 0 hours after the first submission, and the cluster has 4; expected" in done.stderr
+    (history / "history.txt").write_text(HISTORY + HISTORY.splitlines()[1] + "\n")
+    assert "history.txt:7:1: '1', expected each job once, and line 2 has it" in simulated(history).stderr
+    (history / "x.yaml").write_text("cluster: {nodes: 1, gpus: 8}\nworkload: {format: generate, jobs: 5}\nschedule: recorded\n")
+    assert "has no start in the file; expected a format with starts, such as sacct or swf" in simulated(history).stderr

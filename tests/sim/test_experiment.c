@@ -83,6 +83,10 @@ static void a_bad_experiment_is_refused_with_line_and_words(void **state)
           "t.yaml:2: workload: format: unknown format 'swff'; did you mean 'swf'?" },
         { "cluster: {nodes: 1}\nworkload: {format: swf}\n",
           "t.yaml: workload: no file; expected file: PATH" },
+        { START "schedule: past\n", "t.yaml:3: schedule: 'past', expected tarn or recorded" },
+        { "cluster: {nodes: 1}\nworkload: {format: swf, file: a, load: 0.5}\nschedule: recorded\n",
+          "t.yaml:3: schedule: recorded: expected the jobs as they were, without shuffle, inflate, "
+          "departures, load, time_scale, run_max, speeds and on_misfit" },
         { START "policy: {placment: fgd}\n",
           "t.yaml:3: policy: unknown key 'placment'; did you mean 'placement'?" },
         { START "policy: {placement: best}\n",

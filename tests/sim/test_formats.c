@@ -55,6 +55,14 @@ static const char sacct[] =
     "1-00:00:00|billing=8,cpu=16,gres/gpu=8,gres/gpu:a100=8,mem=64G,node=2|COMPLETED|2\n"
     "10.batch||nlp||2024-01-01T00:00:00|2024-01-01T00:10:00|2024-01-01T01:10:00|01:00:00|||X|1\n"
     "11|bo|nlp|gpu|2024-01-01T00:00:00|Unknown|Unknown|00:00:00|UNKNOWN||PENDING|1\n";
+/* Only types are counted; seconds and minutes; of the rest, nothing is a job that ran to its end.
+ */
+static const char sacct_raw[] =
+    "JobIDRaw|JobName|User|Account|QOS|Eligible|Start|End|ElapsedRaw|TimelimitRaw|AllocTRES|\n"
+    "20|train|ana|nlp|high|1000|1600|2200|600|90|cpu=3,gres/gpu:a100=1,gres/gpu:v100=2,mem=3G|\n"
+    "21_1|train|ana|nlp|high|1000|Unknown|Unknown|0|90||\n"
+    "21_2|train|ana|nlp|high|1000|1600|Unknown|100|90|gres/gpu=1|\n"
+    "22|cpu|bo|nlp|high|1000|1000|1001|1|UNLIMITED|cpu=2|\n";
 static const char swf[] = "; MaxProcs: 100\n"
                           "  1  10 5 60 4 -1 -1 8 120 -1 1 12 13 14 0 1 -1 -1\n"
                           "  2  11 5 -1 4 -1 -1 8 120 -1 1 12 13 -1 0 1 -1 -1\n"
@@ -165,6 +173,7 @@ static const struct example examples[] = {
       { .name = "7",
         .submit = 1585699210 * SEC,
         .run = 60 * SEC,
+        .waited = 50 * SEC,
         .cpu_milli = 64000,
         .gpus = 8,
         .milli = 1000,
@@ -215,12 +224,39 @@ static const struct example examples[] = {
         .submit = 1704067200 * SEC,
         .run = 3600 * SEC,
         .limit = 86400 * SEC,
+        .waited = 600 * SEC,
         .cpu_milli = 8000,
         .memory_mib = 32768,
         .gpus = 4,
         .milli = 1000,
         .members = 2,
         .models = "a100" } },
+    { "sacct",
+      sacct_raw,
+      2,
+      0,
+      { .name = "train",
+        .submit = 1000 * SEC,
+        .run = 600 * SEC,
+        .limit = 5400 * SEC,
+        .waited = 600 * SEC,
+        .cpu_milli = 3000,
+        .memory_mib = 3072,
+        .gpus = 3,
+        .milli = 1000,
+        .members = 1,
+        .models = "a100" } },
+    { "sacct",
+      sacct_raw,
+      2,
+      1,
+      { .name = "cpu",
+        .submit = 1000 * SEC,
+        .run = 1 * SEC,
+        .cpu_milli = 2000,
+        .milli = 1000,
+        .members = 1,
+        .models = "" } },
     { "swf",
       swf,
       1,
@@ -229,6 +265,7 @@ static const struct example examples[] = {
         .submit = 10 * SEC,
         .run = 60 * SEC,
         .limit = 120 * SEC,
+        .waited = 5 * SEC,
         .gpus = 8,
         .milli = 1000,
         .members = 1,
@@ -269,6 +306,8 @@ static void a_file_of_each_format_gives_its_jobs(void **state)
         assert_int_equal(job->limit, expected->limit);
         assert_int_equal(job->deadline, expected->deadline);
         assert_int_equal(job->ideal, expected->ideal);
+        if (expected->waited > 0)
+            assert_int_equal(job->waited, expected->waited);
         assert_int_equal(job->cpu_milli, expected->cpu_milli);
         assert_int_equal(job->memory_mib, expected->memory_mib);
         assert_int_equal(job->gpus, expected->gpus);
@@ -310,6 +349,17 @@ static void a_bad_line_is_told_with_its_place_and_what_was_expected(void **state
           ":2:1: '\"a,1,5,1', expected a quote at the end of the field" },
         { "openb", "name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,1,1,2000\n",
           ":2:9: '2000', expected a number, 0 to 1000" },
+        { "sacct", "JobID|Eligible|Start|End|ElapsedRaw\n",
+          ":1: no column 'AllocTRES|ReqTRES'; expected a header line with it" },
+        { "sacct", "JobID|Eligible|AllocTRES|End\n",
+          ":1: no column 'Start'; expected a header line with it" },
+        { "sacct", "JobID|Submit|Start|End|AllocTRES\n7|1|2|3|cpu=1\n7|4|5|6|cpu=1\n",
+          ":3:1: '7', expected each job once, and line 2 has it" },
+        { "sacct", "JobID|Submit|Start|End|AllocTRES\n7|3|2|4|cpu=1\n",
+          ":2:5: '2', expected a start that is not before the submission, as sacct with "
+          "SLURM_TIME_FORMAT=%s prints it" },
+        { "sacct", "JobID|Submit|Start|End|AllocTRES|Timelimit\n7|1|2|4|cpu=1|3 days\n",
+          ":2:15: '3 days', expected a duration: a number from 0, or like 1-02:03:04" },
         { "swf", "1 2 3\n", ":1: 3 fields, expected 18 fields of numbers" },
         { "swf", "; c\n1 2 3 x 5 6 7 8 9 10 11\n",
           ":2:7: 'x', expected a number, -6307200000 to 6307200000" },

@@ -187,6 +187,36 @@ static void the_mean_is_taken_element_by_element(void **state)
     json_decref(runs);
 }
 
+static void recorded_starts_are_measured_like_decisions(void **state)
+{
+    static const char history[] = "JobID|Account|Eligible|Start|End|AllocTRES\n"
+                                  "1|a|0|0|100|gres/gpu=2\n2|b|10|100|110|gres/gpu=1\n"
+                                  "3|b|20|110|160|gres/gpu=1\n4|b|20|20|30|cpu=1\n";
+    (void)state;
+
+    const char *path = scene_file(history, strlen(history));
+    AUTO_FREE char *yaml =
+        mem_printf("cluster: {nodes: 1, gpus: 2}\nschedule: recorded\n"
+                   "workload: {format: sacct, file: %s, queues: {column: group}}\n"
+                   "measure: [wait, jct, makespan, utilization, blocked_idle, preemptions, jain, "
+                   "fragmentation, backfill]\n",
+                   path);
+    json_t *result = scene_run(yaml, -1);
+
+    near_to(scene_number(result, "wait.mean"), (0 + 90 + 90 + 0) / 4.0);
+    near_to(scene_number(result, "wait.by_queue.b.mean"), 60);
+    near_to(scene_number(result, "jct.mean"), (100 + 100 + 140 + 10) / 4.0);
+    near_to(scene_number(result, "makespan"), 160);
+    near_to(scene_number(result, "utilization"), 100.0 * (200 + 10 + 50) / 320);
+    near_to(scene_number(result, "blocked_idle"), 100.0 * 10 / 320); /* while 3 waits beside 2 */
+    near_to(scene_number(result, "jobs.finished"), 4);
+    assert_null(json_object_get(result, "preemptions"));
+    assert_null(json_object_get(result, "fragmentation"));
+    assert_null(json_object_get(result, "backfill"));
+    json_decref(result);
+    scene_clean();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +229,7 @@ int main(void)
         cmocka_unit_test(slow_models_take_longer),
         cmocka_unit_test(the_same_seed_gives_the_same_run),
         cmocka_unit_test(the_mean_is_taken_element_by_element),
+        cmocka_unit_test(recorded_starts_are_measured_like_decisions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

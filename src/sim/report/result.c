@@ -509,6 +509,29 @@ static json_t *metric_of(const struct run *run, enum metric metric)
     return json_null();
 }
 
+/* What only a scheduler knows, or needs the places of jobs. */
+static bool is_unrecorded(enum metric metric)
+{
+    static const enum metric metrics[] = {
+        METRIC_COST,
+        METRIC_ALLOCATION_AT,
+        METRIC_FRAGMENTATION_AT,
+        METRIC_FRAGMENTATION,
+        METRIC_LARGEST_GANG,
+        METRIC_PREEMPTIONS,
+        METRIC_PREEMPTION_WASTE,
+        METRIC_BACKFILL,
+        METRIC_START_ESTIMATES,
+        METRIC_DECISION_LATENCY,
+    };
+
+    for (size_t i = 0; i < COUNT_OF(metrics); i++) {
+        if (metrics[i] == metric)
+            return true;
+    }
+    return false;
+}
+
 static json_t *job_counts(const struct run *run)
 {
     json_int_t fates[FATE_DROPPED + 1] = { 0 }, started = 0;
@@ -528,11 +551,12 @@ json_t *result_of(const struct run *run, bool has_series)
     json_t *object = json_object();
 
     for (int i = 0; i < METRIC_COUNT; i++) {
-        if (run->experiment->wanted.is_on[i])
+        bool is_known = !run->experiment->is_recorded || !is_unrecorded((enum metric)i);
+        if (run->experiment->wanted.is_on[i] && is_known)
             json_object_set_new(object, metric_name((enum metric)i),
                                 metric_of(run, (enum metric)i));
     }
-    if (run->at_count > 0)
+    if (run->at_count > 0 && !run->experiment->is_recorded)
         json_object_set_new(object, "arrived", arrived(run));
     json_object_set_new(object, "jobs", job_counts(run));
     json_object_set_new(object, "plans", json_integer((json_int_t)run->plans));

@@ -12,10 +12,10 @@
 #include "wire/json.h"
 
 static const char *const experiment_keys[] = {
-    "name",      "cluster",  "workload", "policy",  "pools",   "queues",       "fair_share",
-    "placement", "backfill", "order",    "predict", "seeds",   "measure",      "window",
-    "variants",  "timezone", "starts",   "windows", "tariffs", "reservations", "prices",
-    "config",    "speeds",   "choice",   NULL
+    "name",      "cluster",  "workload", "policy",   "pools",   "queues",       "fair_share",
+    "placement", "backfill", "order",    "predict",  "seeds",   "measure",      "window",
+    "variants",  "timezone", "starts",   "windows",  "tariffs", "reservations", "prices",
+    "config",    "speeds",   "choice",   "schedule", NULL
 };
 
 void experiment_destroy(struct experiment *experiment)
@@ -179,6 +179,28 @@ static int read_cluster(const struct reader *above, const json_t *document,
     return cluster_read(&reader, cluster, experiment->folder, &experiment->cluster, above->err);
 }
 
+/* With `recorded`, the jobs start when they did: the workload must be as it was. */
+static int read_schedule(const struct reader *reader, const json_t *document,
+                         struct experiment *experiment)
+{
+    static const char *const words[] = { "tarn", "recorded", NULL };
+    const struct adapt *adapt = &experiment->adapt;
+    size_t schedule = 0;
+
+    int code = reader_word(reader, document, "schedule", words, &schedule);
+    experiment->is_recorded = schedule == 1;
+    if (code < 0 || !experiment->is_recorded)
+        return code;
+    bool is_changed = adapt->shuffle || adapt->inflate > 0 || !adapt->departures ||
+                      adapt->load > 0 || adapt->time_scale != 1 || adapt->run_max != USEC_NEVER ||
+                      adapt->speed_count > 0 || experiment->is_dropping;
+    return is_changed ? reader_fail(reader, -EINVAL, document, "schedule",
+                                    "recorded: expected the jobs as they were, without shuffle, "
+                                    "inflate, departures, load, time_scale, run_max, speeds and "
+                                    "on_misfit")
+                      : 0;
+}
+
 /* {from: 0.3, to: 1}: parts of the time in which jobs come */
 static int read_window(const struct reader *above, const json_t *document,
                        struct experiment *experiment)
@@ -213,6 +235,8 @@ static int read_document(const struct reader *reader, const json_t *document,
         code = read_workload(reader, document, experiment);
     if (code == 0)
         code = read_policy(reader, document, experiment);
+    if (code == 0)
+        code = read_schedule(reader, document, experiment);
     if (code == 0)
         code = read_starts(reader, document, experiment);
     if (code == 0)

@@ -73,6 +73,7 @@ struct experiment {
     struct config *config;
     double window_from, window_to; /* parts of the time of arrivals; to 0: until the run ends */
     bool is_dropping;              /* on_misfit: drop */
+    bool is_recorded;              /* schedule: recorded */
     usec_t starts;                 /* wall time at time 0 of the workload */
     uint64_t *seeds;
     size_t seed_count;

@@ -342,7 +342,9 @@ int run_go(struct run *run, struct error *err)
     uint64_t before = latency_now();
 
     int code = set_up(run, err);
-    while (code == 0) {
+    if (code == 0 && run->experiment->is_recorded)
+        code = run_recorded(run, err);
+    while (code == 0 && !run->experiment->is_recorded) {
         usec_t next = next_instant(run), wakeup = sched_next_wakeup(run->brain);
         if (next == USEC_NEVER &&
             (run->over == run->workload->jobs.count || run->idle_wakeups > IDLE_WAKEUPS_MAX))

@@ -146,5 +146,9 @@ void run_take_decisions(struct run *run); /* before any other event: leases are 
 int run_job_start(struct run *run, const struct granted *granted, struct error *err);
 int run_job_stop(struct run *run, const struct stopped *stopped, struct error *err);
 void run_job_over(struct run *run, uint32_t number, enum fate fate);
+void run_give_back(struct run *run, uint32_t number); /* it holds nothing any more */
+
+/* run_recorded.c: the jobs start when they did, without the brain. After the set-up. */
+int run_recorded(struct run *run, struct error *err);
 
 #endif

@@ -76,8 +76,7 @@ static int tell_outcomes(struct run *run, struct error *err)
     return code;
 }
 
-/* It holds nothing any more. */
-static void give_back(struct run *run, uint32_t number)
+void run_give_back(struct run *run, uint32_t number)
 {
     struct outcome *outcome = &run->outcomes[number];
 
@@ -110,7 +109,7 @@ int run_end_those_due(struct run *run, struct error *err)
             continue;
         outcome->paid += outcome->owed;
         outcome->owed = 0;
-        give_back(run, end.job);
+        run_give_back(run, end.job);
         run_job_over(run, end.job, FATE_DONE);
         sim_engine_end(&run->engine,
                        (struct member_id){ .job = run_id(run, end.job), .attempt = end.attempt },
@@ -211,7 +210,7 @@ int run_job_stop(struct run *run, const struct stopped *stopped, struct error *e
     AUTO_FREE uint32_t *ranks = mem_zero(stopped->members, sizeof(ranks[0]));
     for (uint32_t rank = 0; rank < stopped->members; rank++)
         ranks[rank] = rank;
-    give_back(run, stopped->job);
+    run_give_back(run, stopped->job);
     run->engine.port.ops->stop(&run->engine.port,
                                &(struct engine_attempt){ .job = run_id(run, stopped->job),
                                                          .attempt = outcome->attempt,

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -45,7 +46,7 @@ static int find_columns(const struct job_table *table, const struct cells *heade
 {
     for (int i = 0; i < COLUMN_COUNT; i++) {
         const char *names = table->columns[i];
-        bool is_needed = names && names[0] == '!';
+        bool is_needed = names && strchr("!?", names[0]);
 
         row->at[i] = names ? find_column(header, names + is_needed) : -1;
         if (is_needed && row->at[i] < 0)
@@ -59,7 +60,7 @@ static bool looks_like_header(const struct job_table *table, const struct cells 
 {
     for (int i = 0; i < COLUMN_COUNT; i++) {
         const char *names = table->columns[i];
-        if (names && find_column(cells, names + (names[0] == '!')) >= 0)
+        if (names && find_column(cells, names + (strchr("!?", names[0]) != NULL)) >= 0)
             return true;
     }
     return false;
@@ -78,6 +79,16 @@ int row_time(const struct row *row, enum job_column column, usec_t *ret, struct 
     if (!row_text(row, column))
         return 0;
     return cells_time(row->cells, (uint32_t)row->at[column], row->unit, ret, err);
+}
+
+/* Formats have words like "Unknown" there. */
+static void read_wait(const struct row *row, struct sim_job *job)
+{
+    usec_t start;
+
+    if (row_text(row, COLUMN_SUBMIT) && row_text(row, COLUMN_START) &&
+        row_time(row, COLUMN_START, &start, NULL) == 0 && start >= job->submit)
+        job->waited = start - job->submit;
 }
 
 static int read_times(const struct row *row, struct sim_job *job, struct error *err)
@@ -102,6 +113,8 @@ static int read_times(const struct row *row, struct sim_job *job, struct error *
             code = row_fail(row, COLUMN_END, err, "an end that is not before the start");
         job->run = end - start;
     }
+    if (code == 0)
+        read_wait(row, job);
     return code;
 }
 
@@ -172,6 +185,22 @@ static int read_row(const struct job_table *table, const struct row *row, struct
     return code;
 }
 
+static int check_unique(const struct row *row, struct map *known, struct error *err)
+{
+    const char *id = row_text(row, COLUMN_ID);
+    uint64_t line, key = id ? map_hash(id, strlen(id)) : 0;
+
+    if (!id)
+        return 0;
+    if (map_get(known, key, &line)) {
+        char expected[80];
+        snprintf(expected, sizeof(expected), "each job once, and line %u has it", (unsigned)line);
+        return row_fail(row, COLUMN_ID, err, expected);
+    }
+    map_set(known, key, row->cells->line);
+    return 0;
+}
+
 static int read_header(const struct job_table *table, struct lines *lines, struct cells *cells,
                        struct row *row, bool *ret_is_row, struct error *err)
 {
@@ -211,6 +240,7 @@ int job_table_read(const struct job_table *table, const struct format_ask *ask,
                        .workload = workload,
                        .unit = table->unit > 0 ? table->unit : 1e6,
                        .separator = table->separator ? table->separator : ',' };
+    struct map known = { 0 };
     struct sim_job job;
     struct lines lines;
     bool is_row;
@@ -239,10 +269,13 @@ int job_table_read(const struct job_table *table, const struct format_ask *ask,
             continue;
         }
         if (code == 0)
+            code = check_unique(&row, &known, err);
+        if (code == 0)
             code = workload_add(workload, &job, err);
         else
             code = workload_pass_over(workload, ask->skip_bad, code);
     }
+    map_release(&known);
     lines_close(&lines);
     return code;
 }

@@ -13,6 +13,7 @@
 #include "sim/trace/trace_cells.h"
 
 enum job_column {
+    COLUMN_ID, /* no two rows have the same one */
     COLUMN_NAME,
     COLUMN_USER,
     COLUMN_GROUP,
@@ -33,8 +34,9 @@ enum job_column {
     COLUMN_DEADLINE,
     COLUMN_STATE,
     COLUMN_PRIORITY,
-    COLUMN_EXTRA, /* two more for finish */
+    COLUMN_EXTRA, /* three more for finish */
     COLUMN_EXTRA2,
+    COLUMN_EXTRA3,
     COLUMN_COUNT,
 };
 
@@ -50,11 +52,12 @@ struct row {
 enum { ROW_IS_JOB = 0, ROW_IS_NONE = 1 };
 
 struct job_table {
-    const char *columns[COLUMN_COUNT]; /* "a|b"; with a leading '!': required */
-    const char *header;                /* for files without a header; NULL: they have one */
-    double unit;                       /* microseconds per unit of a plain number; 0: 1e6 */
-    double cpu_unit;                   /* milli-CPUs per unit of a plain number; 0: 1000 */
-    char separator;                    /* 0: comma */
+    /* "a|b"; with a leading '!': required, with '?': only its column is, not a value in each row */
+    const char *columns[COLUMN_COUNT];
+    const char *header; /* for files without a header; NULL: they have one */
+    double unit;        /* microseconds per unit of a plain number; 0: 1e6 */
+    double cpu_unit;    /* milli-CPUs per unit of a plain number; 0: 1000 */
+    char separator;     /* 0: comma */
     int (*finish)(const struct row *row, struct sim_job *job, struct error *err); /* or NULL */
 };
 

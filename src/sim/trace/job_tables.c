@@ -2,6 +2,7 @@
 /* The formats: of those that are tables of jobs the columns, and what is special about each. */
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -266,6 +267,21 @@ static double tres_amount(const char *tres, const char *name)
     return number_parse(text, &value) && value >= 0 && value < 1e12 ? value * scale : 0;
 }
 
+/* "gres/gpu=4", or where a site counts types only, "gres/gpu:a100=2,gres/gpu:v100=2". */
+static double tres_gpus(const char *tres)
+{
+    double gpus = tres_amount(tres, "gres/gpu"), of_types = 0;
+    size_t all;
+
+    for (const char *at = tres; at && *at; at += all + (at[all] == ',')) {
+        size_t name = strcspn(at, "=,");
+        all = strcspn(at, ",");
+        if (strncmp(at, "gres/gpu:", 9) == 0 && at[name] == '=')
+            of_types += strtod(at + name + 1, NULL);
+    }
+    return gpus > 0 ? gpus : of_types;
+}
+
 /* "gres/gpu:a100=4": the model. */
 static const char *tres_model(const struct row *row, const char *tres)
 {
@@ -280,21 +296,44 @@ static const char *tres_model(const struct row *row, const char *tres)
     return workload_lower(row->workload, model);
 }
 
-/* Steps of jobs, and jobs that never ran, are no jobs to run. */
+/* "Unknown", "None": it has not happened. */
+static bool has_happened(const struct row *row, enum job_column column)
+{
+    const char *time = row_text(row, column);
+
+    return row->at[column] < 0 || (time && time[0] >= '0' && time[0] <= '9');
+}
+
+/* Minutes as a plain number (TimelimitRaw), or like 1-02:03:04; words like UNLIMITED are none. */
+static int sacct_limit(const struct row *row, usec_t *ret, struct error *err)
+{
+    const char *text = row_text(row, COLUMN_EXTRA3);
+
+    if (!text || text[0] < '0' || text[0] > '9')
+        return 0;
+    double unit = text[strspn(text, "0123456789")] ? row->unit : 60e6;
+    return cells_duration(row->cells, (uint32_t)row->at[COLUMN_EXTRA3], unit, ret, err);
+}
+
+/* Steps of jobs, jobs that never ran, and those that still run, are no jobs to run. */
 static int finish_sacct(const struct row *row, struct sim_job *job, struct error *err)
 {
-    (void)err;
     if (!job) {
-        const char *id = row_text(row, COLUMN_NAME), *start = row_text(row, COLUMN_START);
+        const char *id = row_text(row, COLUMN_ID);
         bool is_step = id && strchr(id, '.');
-        bool has_run =
-            !start || (strcasecmp(start, "Unknown") != 0 && strcasecmp(start, "None") != 0);
+        bool has_run = has_happened(row, COLUMN_START) && has_happened(row, COLUMN_END);
         return is_step || !has_run ? ROW_IS_NONE : ROW_IS_JOB;
     }
+    if (row_text(row, COLUMN_START) && job->waited < 0) /* local time may be turned back */
+        return row_fail(row, COLUMN_START, err,
+                        "a start that is not before the submission, as sacct with "
+                        "SLURM_TIME_FORMAT=%s prints it");
+    if (!job->name[0])
+        job->name = workload_string(row->workload, row_text(row, COLUMN_ID));
     const char *tres = row_text(row, COLUMN_EXTRA);
     if (!tres)
         tres = row_text(row, COLUMN_EXTRA2);
-    double gpus = tres_amount(tres, "gres/gpu"), nodes = tres_amount(tres, "node");
+    double gpus = tres_gpus(tres), nodes = tres_amount(tres, "node");
     double cpus = tres_amount(tres, "cpu"), memory = tres_amount(tres, "mem");
     if (cpus > 0)
         job->cpu_milli = llrint(cpus * 1000);
@@ -309,26 +348,27 @@ static int finish_sacct(const struct row *row, struct sim_job *job, struct error
         job->cpu_milli /= members;
         job->memory_mib /= members;
     }
-    return ROW_IS_JOB;
+    return sacct_limit(row, &job->limit, err);
 }
 
-/* "UNLIMITED" and "Partition_Limit" are no limits; what can't be read as one isn't either. */
+/* A job waits from Eligible on: what it depends on is not in the file. */
 static const struct job_table sacct = {
-    .columns = { [COLUMN_NAME] = "!JobID|JobIDRaw",
+    .columns = { [COLUMN_ID] = "!JobID|JobIDRaw",
+                 [COLUMN_NAME] = "JobName",
                  [COLUMN_USER] = "User",
                  [COLUMN_GROUP] = "Account",
                  [COLUMN_QUEUE] = "QOS",
                  [COLUMN_PARTITION] = "Partition",
-                 [COLUMN_SUBMIT] = "!Submit|Eligible",
-                 [COLUMN_START] = "Start",
-                 [COLUMN_END] = "End",
+                 [COLUMN_SUBMIT] = "!Eligible|Submit",
+                 [COLUMN_START] = "?Start",
+                 [COLUMN_END] = "?End",
                  [COLUMN_RUN] = "ElapsedRaw|Elapsed",
-                 [COLUMN_LIMIT] = "TimelimitRaw|Timelimit",
                  [COLUMN_CPUS] = "NCPUS|AllocCPUS|ReqCPUS",
                  [COLUMN_MEMBERS] = "NNodes|AllocNodes",
                  [COLUMN_STATE] = "State",
-                 [COLUMN_EXTRA] = "AllocTRES",
-                 [COLUMN_EXTRA2] = "ReqTRES" },
+                 [COLUMN_EXTRA] = "?AllocTRES|ReqTRES",
+                 [COLUMN_EXTRA2] = "ReqTRES",
+                 [COLUMN_EXTRA3] = "TimelimitRaw|Timelimit" },
     .separator = '|',
     .finish = finish_sacct,
 };

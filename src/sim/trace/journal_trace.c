@@ -65,10 +65,13 @@ static int on_record(void *user, const struct journal_record *record, struct err
     if (!map_get(&reading->places, event_job(&event), &place))
         return 0;
     usec_t *started = &reading->started.items[place];
+    struct sim_job *job = &reading->workload->jobs.items[place];
+    if (event.kind == EVENT_STARTED && job->waited < 0)
+        job->waited = event.at - job->submit;
     if (event.kind == EVENT_STARTED)
         *started = event.at;
     else if (*started >= 0 && event.ended.kind == ENGINE_ENDED)
-        reading->workload->jobs.items[place].run = event.at - *started; /* the last attempt's */
+        job->run = event.at - *started; /* the last attempt's */
     return 0;
 }
 

@@ -11,6 +11,7 @@
 enum {
     SWF_ID = 0,
     SWF_SUBMIT = 1,
+    SWF_WAIT = 2,
     SWF_RUN = 3,
     SWF_PROCS = 4,
     SWF_ASKED = 7,
@@ -46,11 +47,13 @@ static int read_job(const struct cells *cells, struct workload *workload, struct
                     struct error *err)
 {
     static const double seconds_max = (double)(WORKLOAD_TIME_MAX / USEC_PER_SEC);
-    double submit, run, procs, asked, request;
+    double submit, wait, run, procs, asked, request;
 
     if (cells->count < SWF_FIELDS_MIN)
         return cells_fail(cells, CELLS_MAX, err, "18 fields of numbers");
     int code = number(cells, SWF_SUBMIT, 0, seconds_max, &submit, err);
+    if (code == 0)
+        code = number(cells, SWF_WAIT, -seconds_max, seconds_max, &wait, err);
     if (code == 0)
         code = number(cells, SWF_RUN, -seconds_max, seconds_max, &run, err);
     if (code == 0)
@@ -65,6 +68,7 @@ static int read_job(const struct cells *cells, struct workload *workload, struct
     *job = sim_job_default();
     job->gpus = size >= 1 ? (uint32_t)size : 0;
     job->submit = llrint(submit * 1e6);
+    job->waited = wait >= 0 ? llrint(wait * 1e6) : -1;
     job->run = run >= 0 ? llrint(run * 1e6) : -1;
     job->limit = request > 0 ? llrint(request * 1e6) : 0;
     job->name = label(workload, cells, SWF_PROGRAM, 'p');

@@ -24,6 +24,7 @@ struct sim_job sim_job_default(void)
         .queue = "",
         .partition = "",
         .models = "",
+        .waited = -1,
         .milli = GPU_MILLI,
         .members = 1,
     };

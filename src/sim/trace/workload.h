@@ -34,6 +34,7 @@ struct sim_job {
     usec_t limit;    /* requested time limit; 0: none */
     usec_t deadline; /* a time; 0: none */
     usec_t ideal;    /* run time when it has its nodes to itself; 0: the same as run */
+    usec_t waited;   /* time from submission to start, as it happened; -1: not known */
     int64_t cpu_milli, memory_mib; /* per member */
     uint32_t gpus;                 /* per member; 0: none */
     uint32_t milli;                /* of each GPU */
