@@ -73,8 +73,8 @@ def free_ports(count):
 
 
 class Cluster:
-    def __init__(self, nodes=3, lines="", cloud=()):
-        """cloud: nodes that Slurm starts when they get a job, and stops when they are idle."""
+    def __init__(self, nodes=3, lines="", cloud=(), switches=""):
+        """switches: topology.conf. cloud: nodes that Slurm starts when they get a job, and stops when they are idle."""
         self.root = tempfile.mkdtemp(prefix="sl", dir="/tmp")
         os.chmod(self.root, 0o755)
         self.nodes = [f"n{i + 1}" for i in range(nodes)]
@@ -85,6 +85,10 @@ class Cluster:
             os.mkdir(os.path.join(self.root, name))
         for i in range(GPUS):
             os.mknod(os.path.join(self.root, "dev", f"gpu{i}"), 0o20666, os.makedev(240, i))
+        if switches:
+            with open(os.path.join(self.root, "topology.conf"), "w") as file:
+                file.write(switches)
+            lines += "TopologyPlugin=topology/tree\n"
         self.write_files(lines + (self.write_cloud() if cloud else ""))
 
     def write_cloud(self):

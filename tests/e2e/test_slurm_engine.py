@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(REASON is not None, reason=REASON or "")
 
 @pytest.fixture(scope="module")
 def cluster():
-    cluster = slurm_cluster.Cluster()
+    cluster = slurm_cluster.Cluster(switches="SwitchName=leaf1 Nodes=n1,n3\nSwitchName=leaf2 Nodes=n2\nSwitchName=spine Switches=leaf[1-2]\n")
     try:
         cluster.start()
         yield cluster
@@ -65,6 +65,8 @@ def test_nodes_and_gpus_are_those_of_the_partition(daemon):
     assert [(g["node"], g["index"], g["model"]) for g in gpus] == [
         (f"n{n}", i, "h100") for n in (1, 2, 3) for i in range(4)]
     assert all(n["cpus"] == slurm_cluster.CPUS for n in daemon.api.get("/v1/nodes")["nodes"])
+    assert [(node(daemon, name)["rack"], node(daemon, name)["block"]) for name in ("n1", "n2", "n3")] == [
+        ("leaf1", "spine"), ("leaf2", "spine"), ("leaf1", "spine")], "the switches of the network"
     number = submit(daemon, "echo on $SLURMD_NODENAME", gpus="1", where="zone_b")
     assert daemon.api.wait_end(number)["result"] == "ok"
     assert daemon.api.output(number) == "on n2\n"

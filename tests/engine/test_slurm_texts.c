@@ -15,6 +15,7 @@
 #include "engine/slurm/slurm_account.h"
 #include "engine/slurm/slurm_document.h"
 #include "engine/slurm/slurm_order.h"
+#include "engine/slurm/slurm_topology.h"
 
 static const char *const env_a[] = { "PATH=/bin", "RANK=0", "SLURM_JOB_ID=3", NULL };
 static const char *const env_b[] = { "PATH=/bin", "RANK=it's 1", NULL };
@@ -302,6 +303,40 @@ static void test_what_slurm_cannot_allocate_is_refused(void **state)
     expect_refused(&part, 1, "whole GPUs only");
 }
 
+/* ---- the network ---- */
+
+static void test_racks_and_blocks(void **state)
+{
+    static const struct {
+        enum slurm_group_kind kind;
+        const char *name, *nodes;
+    } expected[] = { { SLURM_GROUP_RACK, "leaf1", "n[1-2,7]" },
+                     { SLURM_GROUP_RACK, "leaf2", "n[3-4]" },
+                     { SLURM_GROUP_BLOCK, "spine", "n[1-4,7]" },
+                     { SLURM_GROUP_RACK, "nvl1", "g[01-18]" } };
+    struct slurm_topology topology;
+
+    (void)state;
+    slurm_topology_read("SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1-2,7]\n"
+                        "SwitchName=leaf2 Level=0 LinkSpeed=1 Nodes=n[3-4]\n"
+                        "SwitchName=empty Level=0 LinkSpeed=1\n"
+                        "SwitchName=spine Level=1 LinkSpeed=1 Nodes=n[1-4,7] Switches=leaf[1-2]\n"
+                        "SwitchName=top Level=2 LinkSpeed=1 Nodes=n[1-4,7] Switches=spine\n"
+                        "\nXBlockName=none Nodes=x\n"
+                        "BlockName=nvl1 BlockIndex=0 Nodes=g[01-18] BlockSize=18\n"
+                        "AggregatedBlock=nvl1,nvl2 BlockIndex=2 Nodes=g[01-36] BlockSize=36",
+                        &topology);
+    assert_int_equal(topology.groups.count, COUNT_OF(expected));
+    for (size_t i = 0; i < COUNT_OF(expected); i++) {
+        assert_int_equal(topology.groups.items[i].kind, expected[i].kind);
+        assert_string_equal(topology.groups.items[i].name, expected[i].name);
+        assert_string_equal(topology.groups.items[i].nodes, expected[i].nodes);
+    }
+    slurm_topology_release(&topology);
+    slurm_topology_read("", &topology);
+    assert_int_equal(topology.groups.count, 0);
+}
+
 /* ---- exporters ---- */
 
 static int read_answer(const char *text, struct exporter_answer *ret, struct error *err)
@@ -396,6 +431,7 @@ int main(void)
         cmocka_unit_test(test_what_a_held_job_asks_for),
         cmocka_unit_test(test_tasks_of_an_array),
         cmocka_unit_test(test_what_slurm_cannot_allocate_is_refused),
+        cmocka_unit_test(test_racks_and_blocks),
         cmocka_unit_test(test_an_exporter_s_answer),
         cmocka_unit_test(test_an_exporter_that_lies),
     };

@@ -317,6 +317,8 @@ static void report_node(const struct slurm_node *node)
     uint32_t count;
     AUTO_FREE struct probe_device *devices = slurm_devices(node->name, node->gres, &count);
     struct engine_node told = { .name = node->name,
+                                .rack = node->rack,
+                                .block = node->block,
                                 .reason = node->reason,
                                 .labels = node->features,
                                 .cpu_milli = node->cpu_milli,

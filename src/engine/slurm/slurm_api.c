@@ -14,7 +14,9 @@
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 
+#include "base/map.h"
 #include "base/text.h"
+#include "engine/slurm/slurm_topology.h"
 
 /* ---- differences between versions ---- */
 
@@ -340,6 +342,121 @@ int slurm_api_jobs(int64_t *since, struct slurm_jobs *ret, struct error *err)
     return 1;
 }
 
+/* ---- the network ---- */
+
+struct place {
+    char *node, *rack, *block; /* rack, block: NULL: none */
+};
+
+enum { PLACES_EVERY_S = 300 }; /* they change when slurmctld is reconfigured */
+
+/* Of the worker's thread, and of the engine's creation before that. */
+static struct {
+    LIST(struct place) all;
+    struct map by_node; /* hash of its name -> place, plus one */
+    time_t read_at;
+} places;
+
+static struct place *find_place(const char *node)
+{
+    uint64_t found;
+
+    if (!map_get(&places.by_node, map_hash(node, strlen(node)), &found))
+        return NULL;
+    struct place *place = &places.all.items[found - 1];
+    return strcmp(place->node, node) == 0 ? place : NULL;
+}
+
+static struct place *add_place(const char *node)
+{
+    struct place made = { .node = mem_string(node) };
+
+    list_add(&places.all, made);
+    map_set(&places.by_node, map_hash(node, strlen(node)), places.all.count);
+    return &places.all.items[places.all.count - 1];
+}
+
+static void forget_places(void)
+{
+    LIST_EACH (struct place, place, &places.all) {
+        free(place->node);
+        free(place->rack);
+        free(place->block);
+    }
+    places.all.count = 0;
+    map_release(&places.by_node);
+}
+
+static void add_group(const struct slurm_group *group)
+{
+    host_names hosts = slurm_hostlist_create(group->nodes);
+    char *name;
+
+    while (hosts && (name = slurm_hostlist_shift(hosts))) {
+        struct place *place = find_place(name);
+        place = place ? place : add_place(name);
+        char **word = group->kind == SLURM_GROUP_RACK ? &place->rack : &place->block;
+        if (!*word)
+            *word = mem_string(group->name);
+        free(name);
+    }
+    if (hosts)
+        slurm_hostlist_destroy(hosts);
+}
+
+/* Without a topology, Slurm has nothing to print. */
+static bool has_groups(const topo_info_response_msg_t *found)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
+    return found != NULL;
+#else
+    return found && found->record_count > 0;
+#endif
+}
+
+static char *print_topology(void)
+{
+    topo_info_response_msg_t *found = NULL;
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 5, 0)
+    bool is_there = slurm_load_topo(&found, NULL) == SLURM_SUCCESS && has_groups(found);
+    if (out && is_there)
+        slurm_print_topo_info_msg(out, found, NULL, NULL, 1);
+#elif SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
+    bool is_there = slurm_load_topo(&found) == SLURM_SUCCESS && has_groups(found);
+    if (out && is_there)
+        slurm_print_topo_info_msg(out, found, NULL, 1);
+#else
+    bool is_there = slurm_load_topo(&found) == SLURM_SUCCESS && has_groups(found);
+    if (out && is_there)
+        slurm_print_topo_info_msg(out, found, 1);
+#endif
+    if (found)
+        slurm_free_topo_info_msg(found);
+    if (out)
+        fclose(out);
+    return text;
+}
+
+static void read_places(void)
+{
+    struct slurm_topology topology;
+    time_t now = time(NULL);
+
+    if (places.read_at > 0 && now >= places.read_at && now < places.read_at + PLACES_EVERY_S)
+        return;
+    AUTO_FREE char *text = print_topology();
+    places.read_at = now;
+    forget_places();
+    slurm_topology_read(text ? text : "", &topology);
+    LIST_EACH (const struct slurm_group, group, &topology.groups)
+        add_group(group);
+    slurm_topology_release(&topology);
+}
+
 /* ---- nodes ---- */
 
 static struct slurm_node read_node(const node_info_t *from)
@@ -365,6 +482,9 @@ static struct slurm_node read_node(const node_info_t *from)
     node.is_closed = (from->node_state & NODE_STATE_RES) != 0;
     node.is_silent = !is_asleep && (base == NODE_STATE_UNKNOWN ||
                                     (from->node_state & NODE_STATE_NO_RESPOND) != 0);
+    const struct place *place = find_place(from->name);
+    node.rack = place && place->rack ? mem_string(place->rack) : NULL;
+    node.block = place && place->block ? mem_string(place->block) : NULL;
     bool is_ours = from->reason && string_starts(from->reason, DRAIN_MARK);
     node.reason = mem_printf("%s%s", is_ours ? "" : "Slurm: ",
                              from->reason && from->reason[0] ? from->reason
@@ -415,6 +535,7 @@ int slurm_api_nodes(const char *name, struct slurm_nodes *ret, struct error *err
         fail("nodes", err);
         return -EAGAIN;
     }
+    read_places();
     for (uint32_t i = 0; i < found->record_count; i++) {
         const node_info_t *node = &found->node_array[i];
         if (!node->name)
@@ -439,6 +560,8 @@ void slurm_nodes_release(struct slurm_nodes *nodes)
         free(node->name);
         free(node->address);
         free(node->gres);
+        free(node->rack);
+        free(node->block);
         free(node->features);
         free(node->reason);
     }

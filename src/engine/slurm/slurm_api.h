@@ -71,7 +71,8 @@ struct slurm_jobs {
 
 struct slurm_node {
     char *name, *gres, *features, *reason;
-    char *address; /* by which other nodes reach it */
+    char *address;      /* by which other nodes reach it */
+    char *rack, *block; /* NULL: not known (slurm_topology.h) */
     int64_t cpu_milli, memory_mib;
     bool is_down, is_drained;
     bool is_silent;  /* not heard of yet, or just now; Slurm takes it down if that lasts */
