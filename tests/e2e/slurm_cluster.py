@@ -28,6 +28,11 @@ def missing():
     return None if IS_ROOT else "a cluster on one machine needs root"
 
 
+def has_lua():
+    """Whether slurmctld can load job_submit.lua."""
+    return any(os.path.exists(os.path.join(path, "job_submit_lua.so")) for path in PLUGINS)
+
+
 def missing_engine():
     """Why tarn cannot use a cluster here, or None."""
     if not os.path.exists(os.path.join(BUILD, "src", "engine", "tarn-engine-slurm.so")):

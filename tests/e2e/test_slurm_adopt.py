@@ -15,7 +15,7 @@ LUA = os.path.join(HERE, "..", "..", "share", "slurm", "job_submit.lua")
 
 @pytest.fixture(scope="module")
 def cluster():
-    has_lua = any(os.path.exists(os.path.join(path, "job_submit_lua.so")) for path in slurm_cluster.PLUGINS)
+    has_lua = slurm_cluster.has_lua()
     cluster = slurm_cluster.Cluster(lines="JobSubmitPlugins=lua" if has_lua else "")
     shutil.copy(LUA, cluster.root)
     cluster.has_lua = has_lua
