@@ -40,8 +40,8 @@ def missing_engine():
     return missing()
 
 
-def start_daemon(daemon, cluster, mode, configuration=None, **keys):
-    """Start a daemon in this mode; keys: more of `slurm`. It knows its nodes then."""
+def start_daemon(daemon, cluster, mode, configuration=None, up=None, **keys):
+    """Start a daemon in this mode; keys: more of `slurm`. It knows its nodes then, and so many are up."""
     daemon.cluster = cluster
     daemon.extra["SLURM_CONF"] = cluster.conf
     daemon.options += ["--engine", "slurm"]
@@ -50,7 +50,7 @@ def start_daemon(daemon, cluster, mode, configuration=None, **keys):
     daemon.terminate()  # the mode takes effect with the start
     daemon.start()
     wait_until("all GPUs are known", lambda: len(daemon.api.get("/v1/gpus")["gpus"]) == len(cluster.nodes) * GPUS)
-    up = len(cluster.nodes) if mode == "job" else 0
+    up = up or (len(cluster.nodes) if mode == "job" else 0)
     wait_until("the nodes are as they should be", lambda: len(
         [n for n in daemon.api.get("/v1/nodes")["nodes"] if n["state"] == "up"]) == up)
 
@@ -78,12 +78,13 @@ def free_ports(count):
 
 
 class Cluster:
-    def __init__(self, nodes=3, lines="", cloud=(), switches=""):
+    def __init__(self, nodes=3, lines="", cloud=(), switches="", features=None):
         """switches: topology.conf. cloud: nodes that Slurm starts when they get a job, and stops when they are idle."""
         self.root = tempfile.mkdtemp(prefix="sl", dir="/tmp")
         os.chmod(self.root, 0o755)
         self.nodes = [f"n{i + 1}" for i in range(nodes)]
         self.cloud = cloud
+        self.features = features
         self.processes = {}
         self.conf = os.path.join(self.root, "slurm.conf")
         for name in ("state", "spool", "log", "dev"):
@@ -120,7 +121,7 @@ class Cluster:
             file.write(f"NodeName={','.join(self.nodes)} Name=gpu Type=h100 File={self.root}/dev/gpu[0-{GPUS - 1}]\n")
         described = "\n".join(
             f"NodeName={name} NodeHostname={host} NodeAddr={self.address(name)} Port={port} CPUs={CPUS} RealMemory={MEMORY_MIB} "
-            f"Gres=gpu:h100:{GPUS} Feature=zone_{'ab'[i % 2]}{' State=CLOUD' if name in self.cloud else ''}" for i, (name, port) in enumerate(zip(self.nodes, ports)))
+            f"Gres=gpu:h100:{GPUS} Feature={self.features or 'zone_' + 'ab'[i % 2]}{' State=CLOUD' if name in self.cloud else ''}" for i, (name, port) in enumerate(zip(self.nodes, ports)))
         with open(self.conf, "w") as file:
             file.write(f"""ClusterName=tarn
 SlurmctldHost={host}(127.0.0.1)
@@ -164,11 +165,14 @@ PartitionName=short Nodes=n1 MaxTime=10 State=UP
             self.processes[name] = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                                     env=self.environment(), start_new_session=True)
 
-    def start(self):
+    def start(self, prepare=None):
+        """prepare: called when munged runs."""
         self.launch("munged", "munged", "--foreground", "--force", f"--key-file={self.root}/key",
                     f"--socket={self.root}/munge.sock", f"--pid-file={self.root}/munge.pid",
                     f"--log-file={self.root}/munge.log", f"--seed-file={self.root}/munge.seed")
         wait_until("munged listens", lambda: os.path.exists(os.path.join(self.root, "munge.sock")))
+        if prepare:
+            prepare()
         self.start_controller()
         here = [name for name in self.nodes if name not in self.cloud]
         for name in here:
@@ -208,7 +212,7 @@ PartitionName=short Nodes=n1 MaxTime=10 State=UP
         if "slurmctld" in self.processes:
             self.run("scancel", "--signal=KILL", "--full", "-u", "root")
             self.run("scancel", "-u", "root")
-        for name in [*self.nodes, "slurmctld", "munged"]:
+        for name in [*self.nodes, "slurmctld", "slurmdbd", "mariadbd", "munged"]:
             self.end(name)
         for name in self.cloud:
             subprocess.run(["pkill", "-KILL", "-f", "--", f"slurmd .*-f {self.conf} -N {name}"], check=False)

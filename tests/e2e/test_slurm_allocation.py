@@ -229,6 +229,12 @@ def test_slurmctld_may_stop_meanwhile(daemon, cluster):
     assert daemon.api.job(first)["state"] == "running" and daemon.api.job(first)["attempt"] == 1
 
 
+def test_the_least_number_of_nodes_may_be_of_several_kinds(daemon):
+    configure(daemon, min=3)  # two have the feature zone_a, one has zone_b
+    wait_until("all are held", lambda: nodes_up(daemon) == ["n1", "n2", "n3"])
+    assert len(allocations(daemon)) == 3
+
+
 def test_a_drained_node_is_given_back_and_not_requested(daemon):
     configure(daemon, idle="1s")
     first = submit(daemon, "sleep 1000", gpus="1")

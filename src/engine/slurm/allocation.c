@@ -381,24 +381,37 @@ static void fill(struct allocations *allocations, const struct slurm_nodes *node
     }
 }
 
-/* Of the kind that most usable nodes are of; the first of these. */
-static char *usual_kind(const struct slurm_nodes *nodes)
+static uint32_t count_requested(const struct allocations *allocations, const char *kind)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < allocations->all.count; i++) {
+        const struct allocation *allocation = allocations->all.items[i];
+        count += allocation->over_at == 0 && !allocation->is_successor &&
+                 string_equal(allocation->kind, kind);
+    }
+    return count;
+}
+
+/* The kind of which most usable nodes are not requested yet; the first of these. */
+static char *usual_kind(const struct allocations *allocations, const struct slurm_nodes *nodes,
+                        uint32_t *ret_left)
 {
     char *best = NULL;
-    uint32_t best_count = 0;
 
+    *ret_left = 0;
     for (size_t i = 0; i < nodes->all.count; i++) {
         AUTO_FREE char *kind = allocation_kind(&nodes->all.items[i]);
-        uint32_t count = 0;
+        uint32_t count = 0, requested = count_requested(allocations, kind);
         for (size_t k = 0; k < nodes->all.count; k++) {
             const struct slurm_node *node = &nodes->all.items[k];
             count += !node->is_outside && !node->is_down && is_of_kind(node, kind);
         }
-        if (count <= best_count)
+        if (count <= requested || count - requested <= *ret_left)
             continue;
         free(best);
         best = mem_string(kind);
-        best_count = count;
+        *ret_left = count - requested;
     }
     return best;
 }
@@ -406,13 +419,15 @@ static char *usual_kind(const struct slurm_nodes *nodes)
 static void keep_least(struct allocations *allocations, const struct slurm_nodes *nodes,
                        uint64_t now)
 {
-    uint32_t count = count_all(allocations), least = allocations->rules->slurm_nodes_min;
+    uint32_t count = count_all(allocations), least = allocations->rules->slurm_nodes_min, left;
 
-    if (count >= least)
-        return;
-    AUTO_FREE char *kind = usual_kind(nodes);
-    for (; kind && count < least && allocations_left(allocations) > 0; count++)
-        request(allocations, nodes, kind, NULL, now);
+    while (count < least) {
+        AUTO_FREE char *kind = usual_kind(allocations, nodes, &left);
+        for (; left > 0 && count < least && allocations_left(allocations) > 0; left--, count++)
+            request(allocations, nodes, kind, NULL, now);
+        if (!kind || left > 0)
+            return;
+    }
 }
 
 /* ---- its end ---- */

@@ -17,7 +17,7 @@ enum {
     JOBS_EVERY_MS = 1000,
     SOON_MS = 50,
     SOON_FOR_MS = 3000,
-    LISTING_PART = 5,
+    LISTING_PART = 2, /* a look waits for slurmctld when many jobs end */
     NODES_EVERY_MS = 5000,
     NODES_SOON_MS = 1000,
 };
