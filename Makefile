@@ -17,7 +17,7 @@ endef
 $(eval $(call renew,$(BUILD)))
 $(eval $(call renew,$(BUILD)-release))
 
-.PHONY: all demo check check-all bench results hardware install packages clean
+.PHONY: all demo check check-all check-slurm bench results hardware install packages clean
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -j $(JOBS)
@@ -39,9 +39,16 @@ check:
 	@tools/check $(BUILD)
 
 check-all:
-	@tools/packages build check demo slow
+	@tools/packages build check demo slow slurm
 	@$(MAKE) --no-print-directory all
 	@tools/check $(BUILD) --all
+
+# On a real Slurm that the tests start here; needs root. Part of check-all.
+check-slurm:
+	@tools/packages build check demo slurm
+	@if [ -f $(BUILD)/build.ninja ] && [ ! -e $(BUILD)/src/engine/tarn-engine-slurm.so ]; then $(MESON) setup --reconfigure $(BUILD) >/dev/null; fi
+	@$(MAKE) --no-print-directory all
+	@$(MESON) test -C $(BUILD) --no-rebuild --print-errorlogs --timeout-multiplier 3 --suite slurm
 
 bench: | packages
 	@[ -f $(BUILD)-release/build.ninja ] || $(MESON) setup $(BUILD)-release --buildtype release >/dev/null
