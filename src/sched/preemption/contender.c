@@ -129,7 +129,8 @@ static bool is_critical(struct contenders *claims, const struct contender *claim
                         const struct load *load, usec_t now)
 {
     bool is_kept = claim->is_running && claim->job->run->tier == CLAIM_CRITICAL;
-    uint64_t left = (uint64_t)claim->left / 1000;
+    usec_t unpaid = job_unpaid(claim->job, now); /* a restart does not make it longer */
+    uint64_t left = (uint64_t)(claim->left - (unpaid > 0 ? unpaid : 0)) / 1000;
     wide_t coming =
         (wide_t)CLAIM_ARRIVALS * pressure_lately(load->arrivals, claim->left / CLAIM_LOOK);
     wide_t bound = (load->work + coming) * (is_kept ? CLAIM_KEPT : 16);

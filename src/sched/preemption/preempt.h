@@ -43,6 +43,8 @@
  *   fair             the same with 8 restart costs alone: it is softer
  *   critical         GPUs x remaining  >=  W + CLAIM_ARRIVALS x (work that came in the last
  *                    remaining / CLAIM_LOOK), W the remaining GPU-time of all claimants
+ *                    (the restart that the job has to pay itself does not count on the left: it
+ * would make each job that is stopped critical, and end with stops for nothing)
  *
  * A job that was granted as protected stays so to its end; one without a stated run time, until it
  * has run half as long again and at least CLAIM_PIECE restart costs.
