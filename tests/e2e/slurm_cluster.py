@@ -51,6 +51,8 @@ def start_daemon(daemon, cluster, mode, configuration=None, up=None, **keys):
     daemon.start()
     wait_until("all GPUs are known", lambda: len(daemon.api.get("/v1/gpus")["gpus"]) == len(cluster.nodes) * GPUS)
     up = up or (len(cluster.nodes) if mode == "job" else 0)
+    if mode == "allocation" and up:  # until then they are up as the other mode left them
+        wait_until("Slurm has granted the nodes", lambda: len(cluster.run("squeue", "-h", "-t", "R", "-n", "tarn").split("\n")) > up)
     wait_until("the nodes are as they should be", lambda: len(
         [n for n in daemon.api.get("/v1/nodes")["nodes"] if n["state"] == "up"]) == up)
 
@@ -63,7 +65,10 @@ def end_jobs(daemon, cluster):
                 daemon.api.post(f"/v1/jobs/{job['id']}/cancel")
         daemon.kill()
     cluster.run("scancel", "-u", "root")
-    wait_until("Slurm has no job left", lambda: not cluster.run("squeue", "-h", "-u", "root").strip())
+    try:
+        wait_until("Slurm has no job left", lambda: not cluster.run("squeue", "-h", "-u", "root").strip())
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{cluster.run('squeue')}\n{cluster.words()}") from None
 
 
 def free_ports(count):

@@ -39,12 +39,7 @@ def daemon(make_daemon, cluster):
     wait_until("all devices are known", lambda: len(daemon.api.get("/v1/gpus")["gpus"]) == 12)
     wait_until("no node is held", lambda: nodes_up(daemon) == [])
     yield daemon
-    for job in daemon.api.jobs() if daemon.is_alive() else []:
-        if job["state"] != "ended":
-            daemon.api.post(f"/v1/jobs/{job['id']}/cancel")
-    daemon.kill()
-    cluster.run("scancel", "-u", "root")
-    wait_until("Slurm has no job left", lambda: not cluster.run("squeue", "-h", "-u", "root").strip())
+    slurm_cluster.end_jobs(daemon, cluster)
 
 
 def configure(daemon, **keys):

@@ -36,6 +36,7 @@ struct candidate {
 /* Nodes on call that are like each other. */
 struct kind {
     uint32_t node, at;           /* the first of them, and its place in the call */
+    uint32_t count;              /* of nodes on call */
     const struct device *device; /* one of its own; NULL: it has none */
     struct node_type type;
 };
@@ -294,6 +295,14 @@ static bool holds_there(const struct state *state, const struct node_type *type,
                        request_wants_gpus(request) ? &like : NULL);
 }
 
+/* A static pool's nodes are named. */
+static bool may_grow(const struct state *state, const struct request *request)
+{
+    int64_t pool = request->pool[0] ? state_find_pool(state, request->pool) : -1;
+
+    return !request->pool[0] || (pool >= 0 && !state->pools.items[pool].is_static);
+}
+
 /* All members or none. */
 static bool dream_job(struct scaling *scaling, const struct offer *offer, uint32_t wish,
                       const struct job *job, uint32_t most)
@@ -307,9 +316,8 @@ static bool dream_job(struct scaling *scaling, const struct offer *offer, uint32
 
     if (offer->is_spot ? request->spot == SPOT_NEVER : request->spot == SPOT_ONLY)
         return false;
-    if (request->pool[0] && (state_find_pool(state, request->pool) < 0 ||
-                             state->pools.items[state_find_pool(state, request->pool)].is_static))
-        return false; /* a static pool's nodes are named */
+    if (!may_grow(state, request))
+        return false;
     if (kind ? !holds_on(state, kind, request) : !holds_there(state, type, offer->is_spot, request))
         return false;
     struct dream *before = mem_zero(count + 1, sizeof(*before));
@@ -536,12 +544,152 @@ static void list_kinds(struct scaling *scaling, const struct scale_call *call)
                 known = kind;
         }
         if (known) {
-            known->type.most++;
+            known->count++;
             continue;
         }
-        kinds[i].type.most = 1;
+        kinds[i].count = 1;
         list_add(&scaling->kinds, kinds[i]);
     }
+}
+
+/* ---- gangs over nodes that differ ---- */
+
+/* dreams: nodes where members may be; here, wish is the index of the kind. */
+struct spread {
+    struct scaling *scaling;
+    LIST(struct dream) dreams;
+    uint32_t *wanted; /* by kind */
+    uint32_t left;
+};
+
+/* What is free on a node that is up, which is a kind of its own. */
+static void add_up(struct spread *spread, const struct kind *kind)
+{
+    struct scaling *scaling = spread->scaling;
+    const struct state *state = scaling->brain->state;
+    const struct room_node *room = &state->room.nodes.items[kind->node];
+    struct dream dream = { .wish = (uint32_t)scaling->kinds.count,
+                           .cpu_milli = room->cpu_milli,
+                           .memory_mib = room->memory_mib };
+    uint32_t gpus = 0;
+
+    for (size_t i = 0; i < state->devices.count && gpus < kind->type.gpus; i++) {
+        const struct device *device = &state->devices.items[i];
+        const struct room_device *free = &state->room.devices.items[i];
+        if (device->node == kind->node && !device->sick && !device->drained && !device->is_gone)
+            dream.milli[gpus++] = free->mig == 0 ? (int32_t)free->milli : 0;
+    }
+    list_add(&scaling->kinds, *kind);
+    list_add(&spread->dreams, dream);
+}
+
+static void list_places(struct spread *spread)
+{
+    struct scaling *scaling = spread->scaling;
+    const struct state *state = scaling->brain->state;
+    AUTO_FREE uint32_t *up = mem_zero(state->nodes.count + 1, sizeof(*up));
+    struct scale_call call = { .nodes = up };
+
+    LIST_EACH (struct dream, dream, &scaling->dreams) {
+        struct dream known = *dream;
+        known.wish =
+            scaling->plan->wishes.items[dream->wish].type - (uint32_t)state->node_types.count;
+        list_add(&spread->dreams, known);
+    }
+    for (uint32_t i = 0; i < state->nodes.count; i++) {
+        if (state->nodes.items[i].state == NODE_UP && state->nodes.items[i].going_at == 0)
+            up[call.count++] = i;
+    }
+    AUTO_FREE struct kind *kinds = mem_zero(call.count + 1, sizeof(*kinds));
+    describe(state, &call, kinds);
+    for (uint32_t i = 0; i < call.count; i++)
+        add_up(spread, &kinds[i]);
+}
+
+static bool take_on_kind(struct spread *spread, const struct request *request,
+                         const struct request *part, struct dream *dream)
+{
+    const struct state *state = spread->scaling->brain->state;
+    const struct kind *kind = &spread->scaling->kinds.items[dream->wish];
+
+    return holds_on(state, kind, request) && take_member(state, &kind->type, part, dream);
+}
+
+static bool spread_member(struct spread *spread, const struct request *request,
+                          const struct request *part)
+{
+    struct scaling *scaling = spread->scaling;
+
+    LIST_EACH (struct dream, dream, &spread->dreams) {
+        if (take_on_kind(spread, request, part, dream))
+            return true;
+    }
+    for (uint32_t i = 0; i < scaling->kinds.count && spread->left > 0; i++) {
+        const struct kind *kind = &scaling->kinds.items[i];
+        struct dream dream = { .wish = i,
+                               .cpu_milli = kind->type.cpu_milli,
+                               .memory_mib = kind->type.memory_mib };
+        for (uint32_t k = 0; k < kind->type.gpus; k++)
+            dream.milli[k] = GPU_MILLI;
+        if (spread->wanted[i] >= kind->count || !take_on_kind(spread, request, part, &dream))
+            continue;
+        list_add(&spread->dreams, dream);
+        spread->wanted[i]++;
+        spread->left--;
+        return true;
+    }
+    return false;
+}
+
+/* All members or none. */
+static void spread_gang(struct spread *spread, const struct request *request)
+{
+    size_t kinds = spread->scaling->kinds.count, count = spread->dreams.count;
+    AUTO_FREE struct dream *before = mem_zero(count + 1, sizeof(*before));
+    AUTO_FREE uint32_t *wanted = mem_zero(kinds + 1, sizeof(*wanted));
+    uint32_t left = spread->left, number;
+    bool is_placed = true;
+
+    mem_copy(before, spread->dreams.items, count * sizeof(*before));
+    mem_copy(wanted, spread->wanted, kinds * sizeof(*wanted));
+    for (uint32_t i = 0; i < request->members && is_placed; i++)
+        is_placed = spread_member(spread, request,
+                                  request_part(request, request_part_of(request, i, &number)));
+    if (is_placed)
+        return;
+    mem_copy(spread->dreams.items, before, count * sizeof(*before));
+    spread->dreams.count = count;
+    mem_copy(spread->wanted, wanted, kinds * sizeof(*wanted));
+    spread->left = left;
+}
+
+/* No kind alone has room for them: they also get what is free, and nodes of several kinds. */
+static void spread_gangs(struct scaling *scaling, uint32_t left, uint32_t *ret_wanted)
+{
+    const struct state *state = scaling->brain->state;
+    struct spread spread = { .scaling = scaling, .left = left };
+    size_t on_call = scaling->kinds.count;
+    struct fleet ahead = { 0 };
+
+    list_places(&spread);
+    spread.wanted = mem_zero(scaling->kinds.count + 1, sizeof(*spread.wanted));
+    for (size_t i = 0; i < on_call; i++)
+        spread.wanted[i] = ret_wanted[scaling->kinds.items[i].at];
+    free_by(scaling->brain, scaling->now, &ahead);
+    list_zero(&scaling->poured, state->queues.count);
+    LIST_EACH (struct candidate, candidate, &scaling->jobs) {
+        const struct request *request = state_request(state, candidate->job);
+        if (!may_have(scaling, candidate->job) || candidate->is_done || request->members < 2 ||
+            request->spot == SPOT_ONLY || !may_grow(state, request))
+            continue;
+        if (spread.left > 0 && !finds_room(scaling, &ahead, candidate->job))
+            spread_gang(&spread, request);
+    }
+    for (size_t i = 0; i < on_call; i++)
+        ret_wanted[scaling->kinds.items[i].at] = spread.wanted[i];
+    fleet_release(&ahead);
+    list_release(&spread.dreams);
+    free(spread.wanted);
 }
 
 void sched_want_nodes(const struct brain *brain, struct inquiry *inquiry, usec_t now,
@@ -558,8 +706,7 @@ void sched_want_nodes(const struct brain *brain, struct inquiry *inquiry, usec_t
     for (uint32_t i = 0; i < scaling.kinds.count; i++) {
         struct kind *kind = &scaling.kinds.items[i];
         size_t before = plan.wishes.count;
-        if (kind->type.most > left)
-            kind->type.most = left;
+        kind->type.most = kind->count < left ? kind->count : left;
         pour(&scaling,
              &(struct offer){ .type = (uint32_t)scaling.brain->state->node_types.count + i });
         if (plan.wishes.count == before)
@@ -567,6 +714,8 @@ void sched_want_nodes(const struct brain *brain, struct inquiry *inquiry, usec_t
         ret_wanted[kind->at] = plan.wishes.items[before].count;
         left -= ret_wanted[kind->at];
     }
+    if (scaling.kinds.count > 0 && left > 0)
+        spread_gangs(&scaling, left, ret_wanted);
     end(&scaling);
     scale_release(&plan);
 }
