@@ -80,7 +80,9 @@ def test_the_running_slurm_is_asked(cluster):
     assert "slurm: {partition: gpu}\n" in out
     assert "  short: {nodes: [n1]}\n" in out
     assert "half_life: 2880m" in out
-    assert "n3: {rack: s2, block: top}" in out
+    assert "rack" not in out  # the engine reads it
+    topology = os.path.join(cluster.root, "topology.conf")
+    assert "n3: {rack: s2, block: top}" in imported(cluster, "--topology", topology)[0]
     assert "scontrol: PriorityWeightAge=7: " in told
     assert "sacctmgr -P show assoc: " in told and "no queues are made of accounts" in told  # there is no slurmdbd
     assert "slurm: {partition: short}\n" in imported(cluster, "--partition", "short")[0]

@@ -235,11 +235,6 @@ static void test_switches_are_racks_and_blocks(void **state)
     expect(&made.config, "nodes:\n  n0: {rack: s0, block: mid}\n  n1: {rack: s0, block: mid}\n"
                          "  n2: {rack: s1, block: mid}\n");
     expect(&made.report, "topology.conf:4: SwitchName=top: tarn knows two levels");
-    expect_not(&made.report, "TopologyPlugin");
-    release(&made);
-
-    made = import((struct files){ .conf = "TopologyPlugin=topology/block\n" });
-    expect(&made.report, "slurm.conf:1: TopologyPlugin=topology/block: no topology was read");
     release(&made);
 }
 

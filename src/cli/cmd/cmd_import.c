@@ -29,7 +29,8 @@ const struct option_entry options_import[] = {
     [IMPORT_CONF] = { "conf", 'c', "FILE", "slurm.conf (default: what scontrol shows)" },
     [IMPORT_GRES] = { "gres", 0, "FILE", "gres.conf (default: the file beside slurm.conf)" },
     [IMPORT_TOPOLOGY] = { "topology", 0, "FILE",
-                          "topology.conf (default: the file beside slurm.conf)" },
+                          "topology.conf: write racks and blocks, too (default: the engine reads "
+                          "them)" },
     [IMPORT_ACCOUNTS] = { "accounts", 0, "FILE",
                           "output of sacctmgr dump CLUSTER, or of sacctmgr -P show assoc" },
     [IMPORT_QOS] = { "qos", 0, "FILE", "output of sacctmgr -P show qos" },
@@ -87,16 +88,15 @@ static int include(void *user, const char *path, struct slurm_source *ret, struc
     return read_source(importing, whole, ret, err);
 }
 
-/* A file that was asked for, or one beside slurm.conf if it is there. */
-static int read_beside(struct importing *importing, size_t option, const char *name,
-                       struct slurm_source *ret, struct error *err)
+/* The file that was asked for, or the one beside slurm.conf if it is there. */
+static int read_gres(struct importing *importing, struct error *err)
 {
-    const char *path = importing->values[option], *conf = importing->values[IMPORT_CONF];
-    AUTO_FREE char *own = !path && conf ? beside(conf, name) : NULL;
+    const char *path = importing->values[IMPORT_GRES], *conf = importing->values[IMPORT_CONF];
+    AUTO_FREE char *own = !path && conf ? beside(conf, "gres.conf") : NULL;
 
     if (own && access(own, F_OK) == 0)
         path = own;
-    return path ? read_source(importing, path, ret, err) : 0;
+    return path ? read_source(importing, path, &importing->from.gres, err) : 0;
 }
 
 /* ---- the running Slurm ---- */
@@ -142,22 +142,15 @@ static int ask_slurm(struct importing *importing, struct error *err)
 {
     static const char *const commands[] = { "scontrol show config", "scontrol -o show partition",
                                             "scontrol -o show node" };
-    const char *const *values = importing->values;
     struct slurm_import *from = &importing->from;
-    struct text text = { 0 }, topology = { 0 };
+    struct text text = { 0 };
     int code = 0;
 
     for (size_t i = 0; i < COUNT_OF(commands) && code == 0; i++)
         code = ask(commands[i], &text, err);
     from->is_listing = true;
     from->conf = (struct slurm_source){ "scontrol", keep(importing, text_take(&text)) };
-    if (code < 0)
-        return error_prefix(err, code, "no --conf FILE, and Slurm does not answer");
-    if (!values[IMPORT_TOPOLOGY] && ask("scontrol -o show topology", &topology, NULL) == 0)
-        from->topology = (struct slurm_source){ "scontrol show topology",
-                                                keep(importing, text_take(&topology)) };
-    text_release(&topology);
-    return code;
+    return code < 0 ? error_prefix(err, code, "no --conf FILE, and Slurm does not answer") : 0;
 }
 
 /* ---- all of it ---- */
@@ -170,9 +163,9 @@ static int read_sources(struct importing *importing, struct error *err)
     int code = values[IMPORT_CONF] ? read_source(importing, values[IMPORT_CONF], &from->conf, err)
                                    : ask_slurm(importing, err);
     if (code == 0)
-        code = read_beside(importing, IMPORT_GRES, "gres.conf", &from->gres, err);
-    if (code == 0)
-        code = read_beside(importing, IMPORT_TOPOLOGY, "topology.conf", &from->topology, err);
+        code = read_gres(importing, err);
+    if (code == 0 && values[IMPORT_TOPOLOGY])
+        code = read_source(importing, values[IMPORT_TOPOLOGY], &from->topology, err);
     if (code == 0 && values[IMPORT_ACCOUNTS])
         code = read_source(importing, values[IMPORT_ACCOUNTS], &from->accounts, err);
     else if (code == 0 && from->is_listing)

@@ -454,7 +454,7 @@ static void read_switches(struct import *import, struct places *places)
         const char *rack = name_of_place(import, line, "SwitchName");
         const char *block = name_of_place(import, line, "BlockName");
         if (!slurm_line_get(line, "SwitchName") && !slurm_line_get(line, "BlockName") &&
-            !slurm_line_get(line, "BlockSizes") && import->code == 0 && !import->from->is_listing)
+            !slurm_line_get(line, "BlockSizes") && import->code == 0)
             import->code = slurm_line_fail(line, import->err,
                                            "no SwitchName or BlockName, expected SwitchName=NAME "
                                            "Nodes=NODES, or Switches=SWITCHES");
@@ -504,13 +504,8 @@ void import_add_cluster(struct import *import)
     add_settings(import);
     EACH_CONF_LINE(import, line)
     {
-        const char *topology = slurm_line_get(line, "TopologyPlugin");
         if (slurm_line_get(line, "NodeName"))
             report_node(import, line);
-        if (topology && strcasecmp(topology, "topology/none") != 0 &&
-            strcasecmp(topology, "topology/default") != 0 && import->topology.all.count == 0)
-            import_report_pair(import, line, "TopologyPlugin",
-                               "no topology was read: name the racks (nodes: {NAME: {rack: R}})");
     }
     LIST_EACH (const struct slurm_line, line, &import->gres.all)
         report_gres(import, line);

@@ -12,9 +12,7 @@ static void read_all(struct import *import)
 
     if (from->gres.text)
         import->code = slurm_lines_of_conf(&from->gres, &import->gres, import->err);
-    if (import->code == 0 && from->topology.text && from->is_listing)
-        slurm_lines_of_listing(&from->topology, &import->topology);
-    else if (import->code == 0 && from->topology.text)
+    if (import->code == 0 && from->topology.text)
         import->code = slurm_lines_of_conf(&from->topology, &import->topology, import->err);
     if (import->code == 0 && from->qos.text)
         import->code = slurm_lines_of_table(&from->qos, "Name", &import->qos, import->err);

@@ -20,10 +20,10 @@
 struct slurm_import {
     struct slurm_source conf;     /* slurm.conf, or what scontrol lists */
     struct slurm_source gres;     /* gres.conf */
-    struct slurm_source topology; /* topology.conf, or what scontrol lists */
+    struct slurm_source topology; /* topology.conf; NULL: the engine reads it */
     struct slurm_source accounts; /* sacctmgr dump, or sacctmgr -P show assoc */
     struct slurm_source qos;      /* sacctmgr -P show qos */
-    bool is_listing;              /* conf and topology are listings of scontrol */
+    bool is_listing;              /* conf is a listing of scontrol */
     const char *partition;        /* NULL: Slurm's default partition */
     /* The file of an "Include FILE"; ret must stay. NULL: such lines are reported. */
     int (*include)(void *user, const char *path, struct slurm_source *ret, struct error *err);
