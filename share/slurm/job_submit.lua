@@ -25,7 +25,7 @@ local function is_of_tarn(job, uid)
     return uid == tarn_uid and job.comment ~= nil and string.sub(job.comment, 1, 5) == "tarn="
 end
 
--- A component of a job of tarn (see slurm-engine.md).
+-- A component of a job of tarn (see doc/engines/slurm.md).
 local function is_component_of_tarn(job, uid)
     return uid == tarn_uid and job.comment == "a component of a job of tarn"
 end
