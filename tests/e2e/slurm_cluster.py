@@ -160,7 +160,8 @@ PartitionName=short Nodes=n1 MaxTime=10 State=UP
 
     def address(self, name):
         """Of a node, as the others reach it."""
-        return f"127.0.0.{2 + self.nodes.index(name)}"
+        place = 2 + self.nodes.index(name)
+        return f"127.0.{place // 256}.{place % 256}"
 
     def environment(self):
         return dict(os.environ, SLURM_CONF=self.conf, PATH=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
