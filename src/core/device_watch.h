@@ -52,10 +52,10 @@ struct watch_device {
     const struct health *health;
     const struct probe_process *processes;
     uint32_t process_count;
-    bool has_processes;                              /* false: its processes are not known */
-    bool has_owners; /* has_processes, and it is known which of them are foreign */
-    int64_t foreign_mib;                             /* memory of foreign processes */
-    uint32_t foreign_count;                          /* number of foreign processes */
+    bool has_processes;     /* false: its processes are not known */
+    bool has_owners;        /* has_processes, and it is known which of them are foreign */
+    int64_t foreign_mib;    /* memory of foreign processes */
+    uint32_t foreign_count; /* number of foreign processes */
     struct watch_foreign foreign[WATCH_FOREIGN_MAX]; /* the largest users first */
     uint64_t askings, failures;                      /* readings and failures since the start */
     usec_t took;                                     /* time of the last reading in the driver */

@@ -1087,15 +1087,41 @@ static void say_scale(struct run *run)
     scale_release(&plan);
 }
 
+/* "call most=2": of all nodes that are down, as if each could be had. */
+static void say_call(struct run *run)
+{
+    const struct state *state = run->lab->state;
+    AUTO_FREE uint32_t *nodes = mem_zero(state->nodes.count + 1, sizeof(*nodes));
+    AUTO_FREE uint32_t *wanted = mem_zero(state->nodes.count + 1, sizeof(*wanted));
+    struct scale_call call = { .nodes = nodes, .most = (uint32_t)number_of(run, "most", 10) };
+    bool is_any = false;
+
+    for (uint32_t i = 0; i < state->nodes.count; i++) {
+        if (state->nodes.items[i].state == NODE_DOWN)
+            nodes[call.count++] = i;
+    }
+    sched_want_nodes(run->lab->brain, run->lab->inquiry, run->lab->now, &call, wanted);
+    for (uint32_t i = 0; i < call.count; i++) {
+        if (wanted[i] > 0)
+            text_printf(&run->out, "       call +%" PRIu32 " like %s\n", wanted[i],
+                        state->nodes.items[nodes[i]].name);
+        is_any |= wanted[i] > 0;
+    }
+    if (!is_any)
+        text_add(&run->out, "       call: nothing\n");
+}
+
 /* Questions are asked of the last plan. */
 static bool do_question(struct run *run)
 {
     static const struct {
         const char *name;
         void (*act)(struct run *run);
-    } questions[] = {
-        { "why", say_why }, { "show", do_show }, { "wakeup", do_wakeup }, { "scale", say_scale }
-    };
+    } questions[] = { { "why", say_why },
+                      { "show", do_show },
+                      { "wakeup", do_wakeup },
+                      { "scale", say_scale },
+                      { "call", say_call } };
 
     for (size_t i = 0; i < COUNT_OF(questions); i++) {
         if (strcmp(run->words[0], questions[i].name) != 0)

@@ -33,17 +33,8 @@ struct candidate {
     bool is_done; /* it has room, or an earlier offer takes it */
 };
 
-/* Nodes on call that are like each other. */
-struct kind {
-    uint32_t node, at;           /* the first of them, and its place in the call */
-    uint32_t count;              /* of nodes on call */
-    const struct device *device; /* one of its own; NULL: it has none */
-    struct node_type type;
-};
-
 struct scaling {
     struct brain *brain;
-    LIST(struct kind) kinds; /* their types have the numbers after the configured ones */
     struct scale_plan *plan;
     LIST(struct candidate) jobs;
     LIST(struct offer) offers;
@@ -52,20 +43,6 @@ struct scaling {
     bool *is_promised;           /* by node */
     usec_t now;
 };
-
-static const struct kind *kind_at(const struct scaling *scaling, uint32_t type)
-{
-    size_t configured = scaling->brain->state->node_types.count;
-
-    return type < configured ? NULL : &scaling->kinds.items[type - configured];
-}
-
-static const struct node_type *type_at(const struct scaling *scaling, uint32_t type)
-{
-    const struct kind *kind = kind_at(scaling, type);
-
-    return kind ? &kind->type : &scaling->brain->state->node_types.items[type];
-}
 
 static int compare_amounts(int64_t a, int64_t b)
 {
@@ -232,7 +209,7 @@ static uint32_t count_there(const struct scaling *scaling, uint32_t type)
     const struct state *state = scaling->brain->state;
     uint32_t count = 0;
 
-    for (size_t i = 0; i < state->nodes.count && !kind_at(scaling, type); i++)
+    for (size_t i = 0; i < state->nodes.count; i++)
         count += state->nodes.items[i].state != NODE_DOWN && state->nodes.items[i].going_at == 0 &&
                  strcmp(state->nodes.items[i].type, state->node_types.items[type].name) == 0;
     for (size_t i = 0; i < scaling->plan->wishes.count; i++)
@@ -274,13 +251,6 @@ static bool dream_member(struct scaling *scaling, const struct node_type *type, 
     return false;
 }
 
-static bool holds_on(const struct state *state, const struct kind *kind,
-                     const struct request *request)
-{
-    return where_holds(request->where, request->where_count, &state->nodes.items[kind->node],
-                       request_wants_gpus(request) ? kind->device : NULL);
-}
-
 /* Nothing is known of the labels of a node that can only be added. */
 static bool holds_there(const struct state *state, const struct node_type *type, bool is_spot,
                         const struct request *request)
@@ -295,30 +265,22 @@ static bool holds_there(const struct state *state, const struct node_type *type,
                        request_wants_gpus(request) ? &like : NULL);
 }
 
-/* A static pool's nodes are named. */
-static bool may_grow(const struct state *state, const struct request *request)
-{
-    int64_t pool = request->pool[0] ? state_find_pool(state, request->pool) : -1;
-
-    return !request->pool[0] || (pool >= 0 && !state->pools.items[pool].is_static);
-}
-
 /* All members or none. */
 static bool dream_job(struct scaling *scaling, const struct offer *offer, uint32_t wish,
                       const struct job *job, uint32_t most)
 {
     const struct state *state = scaling->brain->state;
-    const struct node_type *type = type_at(scaling, offer->type);
-    const struct kind *kind = kind_at(scaling, offer->type);
+    const struct node_type *type = &state->node_types.items[offer->type];
     const struct request *request = state_request(state, job);
     size_t count = scaling->dreams.count;
     bool is_placed = true;
 
     if (offer->is_spot ? request->spot == SPOT_NEVER : request->spot == SPOT_ONLY)
         return false;
-    if (!may_grow(state, request))
-        return false;
-    if (kind ? !holds_on(state, kind, request) : !holds_there(state, type, offer->is_spot, request))
+    if (request->pool[0] && (state_find_pool(state, request->pool) < 0 ||
+                             state->pools.items[state_find_pool(state, request->pool)].is_static))
+        return false; /* a static pool's nodes are named */
+    if (!holds_there(state, type, offer->is_spot, request))
         return false;
     struct dream *before = mem_zero(count + 1, sizeof(*before));
     mem_copy(before, scaling->dreams.items, count * sizeof(*before));
@@ -355,7 +317,7 @@ static void note_job(struct scaling *scaling, struct scale_wish *wish, uint32_t 
 
 static void count_dreams(struct scaling *scaling, uint32_t number, struct scale_wish *wish)
 {
-    const struct node_type *type = type_at(scaling, wish->type);
+    const struct node_type *type = &scaling->brain->state->node_types.items[wish->type];
 
     for (size_t i = 0; i < scaling->dreams.count; i++)
         wish->count += scaling->dreams.items[i].wish == number;
@@ -367,7 +329,7 @@ static void count_dreams(struct scaling *scaling, uint32_t number, struct scale_
 static void pour(struct scaling *scaling, const struct offer *offer)
 {
     struct state *state = scaling->brain->state;
-    const struct node_type *type = type_at(scaling, offer->type);
+    const struct node_type *type = &state->node_types.items[offer->type];
     usec_t there_at = usec_after(scaling->now, type->boot);
     uint32_t number = (uint32_t)scaling->plan->wishes.count;
     uint32_t there = count_there(scaling, offer->type);
@@ -474,7 +436,6 @@ static void end(struct scaling *scaling)
     list_release(&scaling->offers);
     list_release(&scaling->dreams);
     list_release(&scaling->poured);
-    list_release(&scaling->kinds);
     free(scaling->is_promised);
 }
 
@@ -494,6 +455,25 @@ void sched_scale(const struct brain *brain, struct inquiry *inquiry, usec_t now,
 
 /* ---- nodes on call ---- */
 
+/* Nodes on call that are like each other. */
+struct kind {
+    uint32_t node, at;           /* the first of them, and its place in the call */
+    const struct device *device; /* one of its own; NULL: it has none */
+    struct node_type type;
+};
+
+struct calling {
+    struct scaling scaling;
+    struct fleet ahead;
+    const struct scale_call *call;
+    uint32_t *kind_of; /* of each node of the call: the place of the first of its kind */
+    bool *is_wanted;   /* each node of the call */
+    bool *is_tried;    /* for single members: the kind */
+    uint32_t wanted;
+    LIST(uint32_t) usable; /* nodes that are up, without a faulty or drained device */
+    LIST(uint32_t) only;   /* nodes to look at */
+};
+
 /* What each of them is, in one look at all devices. */
 static void describe(const struct state *state, const struct scale_call *call, struct kind *kinds)
 {
@@ -506,7 +486,6 @@ static void describe(const struct state *state, const struct scale_call *call, s
                                   .at = i,
                                   .type = { .cpu_milli = node->cpu_milli,
                                             .memory_mib = node->memory_mib } };
-        snprintf(kinds[i].type.name, sizeof(kinds[i].type.name), "%s", node->type);
     }
     for (size_t i = 0; i < state->devices.count; i++) {
         const struct device *device = &state->devices.items[i];
@@ -516,7 +495,7 @@ static void describe(const struct state *state, const struct scale_call *call, s
         struct kind *kind = &kinds[place - 1];
         kind->device = device;
         snprintf(kind->type.model, sizeof(kind->type.model), "%s", device->model);
-        kind->type.gpus += kind->type.gpus < NODE_TYPE_GPUS_MAX;
+        kind->type.gpus++;
     }
 }
 
@@ -530,194 +509,164 @@ static bool is_alike(const struct state *state, const struct kind *a, const stru
            string_equal(labels, b->device ? b->device->labels : NULL);
 }
 
-/* The types of scaling->kinds say how many there are of each. */
-static void list_kinds(struct scaling *scaling, const struct scale_call *call)
+static void list_kinds(struct calling *calling)
 {
-    const struct state *state = scaling->brain->state;
+    const struct state *state = calling->scaling.brain->state;
+    const struct scale_call *call = calling->call;
     AUTO_FREE struct kind *kinds = mem_zero(call->count + 1, sizeof(*kinds));
+    LIST(uint32_t) firsts = { 0 };
 
     describe(state, call, kinds);
     for (uint32_t i = 0; i < call->count; i++) {
-        struct kind *known = NULL;
-        LIST_EACH (struct kind, kind, &scaling->kinds) {
-            if (!known && is_alike(state, kind, &kinds[i]))
-                known = kind;
+        calling->kind_of[i] = i;
+        LIST_EACH (const uint32_t, first, &firsts) {
+            if (is_alike(state, &kinds[*first], &kinds[i])) {
+                calling->kind_of[i] = *first;
+                break;
+            }
         }
-        if (known) {
-            known->count++;
-            continue;
-        }
-        kinds[i].count = 1;
-        list_add(&scaling->kinds, kinds[i]);
+        if (calling->kind_of[i] == i)
+            list_add(&firsts, i);
     }
+    list_release(&firsts);
 }
 
-/* ---- gangs over nodes that differ ---- */
-
-/* dreams: nodes where members may be; here, wish is the index of the kind. */
-struct spread {
-    struct scaling *scaling;
-    LIST(struct dream) dreams;
-    uint32_t *wanted; /* by kind */
-    uint32_t left;
-};
-
-/* What is free on a node that is up, which is a kind of its own. */
-static void add_up(struct spread *spread, const struct kind *kind)
+static void list_usable(struct calling *calling)
 {
-    struct scaling *scaling = spread->scaling;
-    const struct state *state = scaling->brain->state;
-    const struct room_node *room = &state->room.nodes.items[kind->node];
-    struct dream dream = { .wish = (uint32_t)scaling->kinds.count,
-                           .cpu_milli = room->cpu_milli,
-                           .memory_mib = room->memory_mib };
-    uint32_t gpus = 0;
+    const struct state *state = calling->scaling.brain->state;
+    AUTO_FREE bool *is_bad = mem_zero(state->nodes.count + 1, sizeof(bool));
 
-    for (size_t i = 0; i < state->devices.count && gpus < kind->type.gpus; i++) {
+    for (size_t i = 0; i < state->devices.count; i++) {
         const struct device *device = &state->devices.items[i];
-        const struct room_device *free = &state->room.devices.items[i];
-        if (device->node == kind->node && !device->sick && !device->drained && !device->is_gone)
-            dream.milli[gpus++] = free->mig == 0 ? (int32_t)free->milli : 0;
-    }
-    list_add(&scaling->kinds, *kind);
-    list_add(&spread->dreams, dream);
-}
-
-static void list_places(struct spread *spread)
-{
-    struct scaling *scaling = spread->scaling;
-    const struct state *state = scaling->brain->state;
-    AUTO_FREE uint32_t *up = mem_zero(state->nodes.count + 1, sizeof(*up));
-    struct scale_call call = { .nodes = up };
-
-    LIST_EACH (struct dream, dream, &scaling->dreams) {
-        struct dream known = *dream;
-        known.wish =
-            scaling->plan->wishes.items[dream->wish].type - (uint32_t)state->node_types.count;
-        list_add(&spread->dreams, known);
+        is_bad[device->node] |= device->sick || device->drained || device->is_gone;
     }
     for (uint32_t i = 0; i < state->nodes.count; i++) {
-        if (state->nodes.items[i].state == NODE_UP && state->nodes.items[i].going_at == 0)
-            up[call.count++] = i;
+        if (node_is_usable(&state->nodes.items[i]) && !is_bad[i])
+            list_add(&calling->usable, i);
     }
-    AUTO_FREE struct kind *kinds = mem_zero(call.count + 1, sizeof(*kinds));
-    describe(state, &call, kinds);
-    for (uint32_t i = 0; i < call.count; i++)
-        add_up(spread, &kinds[i]);
 }
 
-static bool take_on_kind(struct spread *spread, const struct request *request,
-                         const struct request *part, struct dream *dream)
+/* A single member is tried where others did not leave it room: on what is wanted already, then on
+ * one more node of each kind. A gang may be spread over all that is there and can be had. */
+static void list_only(struct calling *calling, bool is_gang, bool with_more, uint32_t left)
 {
-    const struct state *state = spread->scaling->brain->state;
-    const struct kind *kind = &spread->scaling->kinds.items[dream->wish];
+    const struct scale_call *call = calling->call;
 
-    return holds_on(state, kind, request) && take_member(state, &kind->type, part, dream);
-}
-
-static bool spread_member(struct spread *spread, const struct request *request,
-                          const struct request *part)
-{
-    struct scaling *scaling = spread->scaling;
-
-    LIST_EACH (struct dream, dream, &spread->dreams) {
-        if (take_on_kind(spread, request, part, dream))
-            return true;
+    calling->only.count = 0;
+    memset(calling->is_tried, 0, call->count * sizeof(bool));
+    for (size_t i = 0; is_gang && i < calling->usable.count; i++)
+        list_add(&calling->only, calling->usable.items[i]);
+    for (uint32_t i = 0; i < call->count; i++) {
+        if (calling->is_wanted[i])
+            list_add(&calling->only, call->nodes[i]);
     }
-    for (uint32_t i = 0; i < scaling->kinds.count && spread->left > 0; i++) {
-        const struct kind *kind = &scaling->kinds.items[i];
-        struct dream dream = { .wish = i,
-                               .cpu_milli = kind->type.cpu_milli,
-                               .memory_mib = kind->type.memory_mib };
-        for (uint32_t k = 0; k < kind->type.gpus; k++)
-            dream.milli[k] = GPU_MILLI;
-        if (spread->wanted[i] >= kind->count || !take_on_kind(spread, request, part, &dream))
+    for (uint32_t i = 0; with_more && i < call->count && left > 0; i++) {
+        bool *is_tried = &calling->is_tried[calling->kind_of[i]];
+        if (calling->is_wanted[i] || (!is_gang && *is_tried))
             continue;
-        list_add(&spread->dreams, dream);
-        spread->wanted[i]++;
-        spread->left--;
-        return true;
+        *is_tried = true;
+        left -= is_gang;
+        list_add(&calling->only, call->nodes[i]);
     }
-    return false;
 }
 
-/* All members or none. */
-static void spread_gang(struct spread *spread, const struct request *request)
+static bool place_there(struct calling *calling, const struct job *job, struct lease *ret)
 {
-    size_t kinds = spread->scaling->kinds.count, count = spread->dreams.count;
-    AUTO_FREE struct dream *before = mem_zero(count + 1, sizeof(*before));
-    AUTO_FREE uint32_t *wanted = mem_zero(kinds + 1, sizeof(*wanted));
-    uint32_t left = spread->left, number;
-    bool is_placed = true;
+    struct brain *brain = calling->scaling.brain;
+    struct place_query query = brain_query_ahead(brain, job, &calling->ahead, PLACE_QUOTA_NONE);
 
-    mem_copy(before, spread->dreams.items, count * sizeof(*before));
-    mem_copy(wanted, spread->wanted, kinds * sizeof(*wanted));
-    for (uint32_t i = 0; i < request->members && is_placed; i++)
-        is_placed = spread_member(spread, request,
-                                  request_part(request, request_part_of(request, i, &number)));
-    if (is_placed)
-        return;
-    mem_copy(spread->dreams.items, before, count * sizeof(*before));
-    spread->dreams.count = count;
-    mem_copy(spread->wanted, wanted, kinds * sizeof(*wanted));
-    spread->left = left;
+    if (calling->only.count == 0)
+        return false;
+    query.ignore_health = true;
+    query.only = calling->only.items;
+    query.only_count = (uint32_t)calling->only.count;
+    calling->ahead.ignores_health = true;
+    bool is_placed = place_job(&query, &brain->arena, ret, NULL);
+    calling->ahead.ignores_health = false;
+    return is_placed;
 }
 
-/* No kind alone has room for them: they also get what is free, and nodes of several kinds. */
-static void spread_gangs(struct scaling *scaling, uint32_t left, uint32_t *ret_wanted)
+/* Places in the call of nodes that are not wanted yet; the number of them. */
+static uint32_t count_new(const struct calling *calling, const struct lease *lease, bool *ret_new)
 {
-    const struct state *state = scaling->brain->state;
-    struct spread spread = { .scaling = scaling, .left = left };
-    size_t on_call = scaling->kinds.count;
-    struct fleet ahead = { 0 };
+    uint32_t count = 0;
 
-    list_places(&spread);
-    spread.wanted = mem_zero(scaling->kinds.count + 1, sizeof(*spread.wanted));
-    for (size_t i = 0; i < on_call; i++)
-        spread.wanted[i] = ret_wanted[scaling->kinds.items[i].at];
-    free_by(scaling->brain, scaling->now, &ahead);
-    list_zero(&scaling->poured, state->queues.count);
-    LIST_EACH (struct candidate, candidate, &scaling->jobs) {
-        const struct request *request = state_request(state, candidate->job);
-        if (!may_have(scaling, candidate->job) || candidate->is_done || request->members < 2 ||
-            request->spot == SPOT_ONLY || !may_grow(state, request))
+    for (uint32_t i = 0; i < calling->call->count; i++) {
+        ret_new[i] = !calling->is_wanted[i] && lease_is_on(lease, calling->call->nodes[i]);
+        count += ret_new[i];
+    }
+    return count;
+}
+
+/* As few more nodes as placement happens to need; if these are too many, as many as may be. */
+static bool call_for(struct calling *calling, const struct job *job)
+{
+    const struct request *request = state_request(calling->scaling.brain->state, job);
+    AUTO_FREE bool *is_new = mem_zero(calling->call->count + 1, sizeof(bool));
+    uint32_t left = calling->call->most - calling->wanted, count = 0;
+    bool is_gang = request->members > 1;
+    struct lease lease;
+
+    list_only(calling, is_gang, false, 0);
+    bool is_placed = place_there(calling, job, &lease);
+    for (int i = 0; i < 2 && !is_placed && left > 0; i++) {
+        list_only(calling, is_gang, true, i == 0 ? UINT32_MAX : left);
+        is_placed = place_there(calling, job, &lease) &&
+                    (count = count_new(calling, &lease, is_new)) <= left;
+    }
+    if (!is_placed)
+        return false;
+    fleet_take(&calling->ahead, &lease, 1);
+    calling->wanted += count;
+    for (uint32_t i = 0; count > 0 && i < calling->call->count; i++)
+        calling->is_wanted[i] |= is_new[i];
+    return true;
+}
+
+/* Room only gets less: of two alike the second finds none where the first did not. */
+static void call_for_all(struct calling *calling)
+{
+    struct scaling *scaling = &calling->scaling;
+    uint32_t full = UINT32_MAX, hopeless = UINT32_MAX; /* classes */
+
+    free_by(scaling->brain, scaling->now, &calling->ahead);
+    list_zero(&scaling->poured, scaling->brain->state->queues.count);
+    LIST_EACH (const struct candidate, candidate, &scaling->jobs) {
+        uint32_t class = candidate->job->class;
+        if (!may_have(scaling, candidate->job))
             continue;
-        if (spread.left > 0 && !finds_room(scaling, &ahead, candidate->job))
-            spread_gang(&spread, request);
+        if (class != full && finds_room(scaling, &calling->ahead, candidate->job))
+            continue;
+        full = class;
+        if (class != hopeless && !call_for(calling, candidate->job))
+            hopeless = class;
     }
-    for (size_t i = 0; i < on_call; i++)
-        ret_wanted[scaling->kinds.items[i].at] = spread.wanted[i];
-    fleet_release(&ahead);
-    list_release(&spread.dreams);
-    free(spread.wanted);
 }
 
 void sched_want_nodes(const struct brain *brain, struct inquiry *inquiry, usec_t now,
                       const struct scale_call *call, uint32_t *ret_wanted)
 {
-    struct scale_plan plan = { 0 };
-    struct scaling scaling = { .plan = &plan, .now = now };
-    uint32_t left = call->most;
+    struct calling calling = { .scaling = { .now = now }, .call = call };
 
     memset(ret_wanted, 0, call->count * sizeof(*ret_wanted));
-    begin(&scaling, brain, inquiry);
-    if (scaling.jobs.count > 0)
-        list_kinds(&scaling, call);
-    for (uint32_t i = 0; i < scaling.kinds.count; i++) {
-        struct kind *kind = &scaling.kinds.items[i];
-        size_t before = plan.wishes.count;
-        kind->type.most = kind->count < left ? kind->count : left;
-        pour(&scaling,
-             &(struct offer){ .type = (uint32_t)scaling.brain->state->node_types.count + i });
-        if (plan.wishes.count == before)
-            continue;
-        ret_wanted[kind->at] = plan.wishes.items[before].count;
-        left -= ret_wanted[kind->at];
+    begin(&calling.scaling, brain, inquiry);
+    if (calling.scaling.jobs.count > 0) {
+        calling.kind_of = mem_zero(call->count + 1, sizeof(*calling.kind_of));
+        calling.is_wanted = mem_zero(call->count + 1, sizeof(bool));
+        calling.is_tried = mem_zero(call->count + 1, sizeof(bool));
+        list_kinds(&calling);
+        list_usable(&calling);
+        call_for_all(&calling);
+        for (uint32_t i = 0; i < call->count; i++)
+            ret_wanted[calling.kind_of[i]] += calling.is_wanted[i];
     }
-    if (scaling.kinds.count > 0 && left > 0)
-        spread_gangs(&scaling, left, ret_wanted);
-    end(&scaling);
-    scale_release(&plan);
+    fleet_release(&calling.ahead);
+    list_release(&calling.usable);
+    list_release(&calling.only);
+    free(calling.kind_of);
+    free(calling.is_wanted);
+    free(calling.is_tried);
+    end(&calling.scaling);
 }
 
 void scale_release(struct scale_plan *plan)
