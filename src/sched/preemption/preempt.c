@@ -449,10 +449,12 @@ static void plan_queue(struct brain *brain, uint32_t queue, struct decisions *de
         bucket->why = (struct why){ .kind = WHY_GPUS };
     }
     size_up(brain, queue, left_out);
-    plain_list_due(&brain->plain, queue, &preempt->dues);
+    preempt->dues.count = 0;
+    if (is_alone) /* else what a job on its line takes may go to another queue */
+        plain_list_due(&brain->plain, queue, &preempt->dues);
     contenders_set_due(claims, &preempt->dues);
     contenders_sort(claims, brain->state);
-    usec_t next = plain_next(&brain->plain, queue, brain->state->now);
+    usec_t next = is_alone ? plain_next(&brain->plain, queue, brain->state->now) : USEC_NEVER;
     claims->review = next < claims->review ? next : claims->review;
     struct place_query query = brain_query(brain, claims->items.items[0].job);
     for (int round = 0;; round++) {
