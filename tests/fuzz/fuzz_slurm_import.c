@@ -29,6 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *parts[5] = { all, NULL, NULL, NULL, NULL };
     struct error err;
 
+    if (!string_is_utf8(all, strlen(all))) /* the caller refuses that */
+        return 0;
     for (size_t i = 1; i < COUNT_OF(parts); i++) {
         parts[i] = parts[i - 1] ? strstr(parts[i - 1], "\n----\n") : NULL;
         if (!parts[i])

@@ -125,7 +125,8 @@ static void test_hosts(void **state)
         { "r[1-2]n[0-1]-ib", "r1n0-ib r1n1-ib r2n0-ib r2n1-ib" },
     };
     static const char *const bad[] = { "n[1-", "n[2-1]", "n[]",    "n]",      ",a",
-                                       "n[a]", "n[1,]",  "n[1-2,", "n[1--2]", "n[0-99999]" };
+                                       "n[a]", "n[1,]",  "n[1-2,", "n[1--2]", "n[0-99999]",
+                                       "a b",  "n{",     "n[1-2]:" };
     (void)state;
 
     for (size_t i = 0; i < COUNT_OF(good); i++) {
@@ -149,18 +150,20 @@ static void test_hosts(void **state)
 static void test_partitions_and_settings(void **state)
 {
     struct made made = import((struct files){
-        .conf = "PriorityDecayHalfLife=14-0\nSchedulerType=sched/builtin\n"
-                "PriorityWeightAge=5\nPriorityWeightQOS=0\nPreemptType=preempt/none\n"
-                "NodeName=a Gres=gpu:4\nNodeName=b[1-3] Gres=gpu:h100:4\n"
-                "PartitionName=DEFAULT MaxTime=2-0\nPartitionName=x Nodes=a,b1\n"
-                "PartitionName=y Nodes=b[1-3] Default=YES PriorityTier=2\n"
-                "PartitionName=z Nodes=b[1,3] MaxTime=30\n",
+        .conf =
+            "PriorityDecayHalfLife=14-0\nSchedulerType=sched/builtin PriorityDecayHalfLife=7-0\n"
+            "PriorityWeightAge=5\nPriorityWeightQOS="
+            "0\nPreemptType=preempt/none\n"
+            "NodeName=a Gres=gpu:4\nNodeName=b[1-3] Gres=gpu:h100:4\n"
+            "PartitionName=DEFAULT MaxTime=2-0\nPartitionName=x Nodes=a,b1\n"
+            "PartitionName=y Nodes=b[1-3] Default=YES PriorityTier=2\n"
+            "PartitionName=z Nodes=b[1,3] MaxTime=30\n",
         .accounts = "Account - 'lab':Fairshare=3\n" });
 
     (void)state;
     expect(&made.config, "slurm: {partition: y}\n");
     expect(&made.config, "pools:\n  z: {nodes: [b1, b3]}\n");
-    expect(&made.config, "fair_share: {half_life: 20160m}\n");
+    expect(&made.config, "fair_share: {half_life: 10080m}\n");
     expect(&made.config, "backfill: none\n");
     expect(&made.config, "queues:\n  lab:\n    weight: 3\n    longest_duration: 2880m\n");
     expect(&made.report, "slurm.conf:3: PriorityWeightAge=5: ");

@@ -175,25 +175,37 @@ void import_read_conf(struct import *import)
         LIST_EACH (const struct slurm_line, line,                                                  \
                    &(file_ == 0 ? &(import)->conf : &(import)->included.items[file_ - 1])->all)
 
+static void add_half_life(struct import *import, const struct slurm_line *line)
+{
+    int64_t minutes = import_minutes(import, line, "PriorityDecayHalfLife");
+
+    if (minutes == 0 || minutes > HALF_LIFE_DAYS_MAX * 24 * 60) {
+        import_report_pair(import, line, "PriorityDecayHalfLife",
+                           "past usage has a half-life of 90 days at most: that is used");
+        minutes = HALF_LIFE_DAYS_MAX * 24 * 60;
+    }
+    text_printf(import->config, "fair_share: {half_life: %" PRId64 "m}\n", minutes);
+}
+
+/* Of a setting that is there twice, Slurm takes the last one. */
 static void add_settings(struct import *import)
 {
+    const struct slurm_line *half_life = NULL;
+    const char *scheduler = NULL;
+
     EACH_CONF_LINE(import, line)
     {
-        const char *scheduler = slurm_line_get(line, "SchedulerType");
-        const char *half_life = slurm_line_get(line, "PriorityDecayHalfLife");
-        int64_t minutes = import_minutes(import, line, "PriorityDecayHalfLife");
-        if (half_life && (minutes == 0 || minutes > HALF_LIFE_DAYS_MAX * 24 * 60)) {
-            import_report_pair(import, line, "PriorityDecayHalfLife",
-                               "past usage has a half-life of 90 days at most: that is used");
-            minutes = HALF_LIFE_DAYS_MAX * 24 * 60;
-        }
-        if (half_life)
-            text_printf(import->config, "fair_share: {half_life: %" PRId64 "m}\n", minutes);
-        if (scheduler && strcasecmp(scheduler, "sched/builtin") == 0)
-            text_add(import->config, "backfill: none\n");
+        const char *value = slurm_line_get(line, "SchedulerType");
+        scheduler = value ? value : scheduler;
+        if (slurm_line_get(line, "PriorityDecayHalfLife"))
+            half_life = line;
         if (!slurm_line_get(line, "PartitionName") && !slurm_line_get(line, "NodeName"))
             import_report_notes(import, line, conf_notes, COUNT_OF(conf_notes));
     }
+    if (half_life)
+        add_half_life(import, half_life);
+    if (scheduler && strcasecmp(scheduler, "sched/builtin") == 0)
+        text_add(import->config, "backfill: none\n");
 }
 
 /* ---- nodes ---- */
@@ -386,10 +398,6 @@ static void set_place(struct import *import, struct places *places, const struct
 {
     uint64_t index;
 
-    if (!string_is_name(node, NAME_LENGTH_MAX)) {
-        import_report(import, line, node, "this is no name of a node");
-        return;
-    }
     if (!map_get(&places->known, name_key(node), &index)) {
         map_set(&places->known, name_key(node), places->all.count);
         list_add(&places->all, ((struct node_place){ mem_string(node), rack, block }));

@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 
-enum { SHOWN = 60 }; /* bytes of bad input in a message */
+enum { SHOWN = 60 /* bytes of bad input in a message */, HOST_LENGTH_MAX = 63 };
 
 void slurm_lines_release(struct slurm_lines *lines)
 {
@@ -435,6 +435,10 @@ int slurm_hosts_add(struct slurm_hosts *hosts, const char *words, struct error *
             return bad_hosts(err, words);
         list_add(&begun.all, mem_string(""));
         int code = extend(&begun, at, at + length, err, words);
+        LIST_EACH (char *, name, &begun.all) {
+            if (code == 0 && !string_is_name(*name, HOST_LENGTH_MAX))
+                code = bad_hosts(err, words);
+        }
         if (code == 0 && hosts->all.count + begun.all.count > SLURM_HOSTS_MAX)
             return error_set(err, -EBADMSG, "'%.*s': expected at most %d nodes", SHOWN, words,
                              SLURM_HOSTS_MAX);
