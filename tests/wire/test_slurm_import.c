@@ -226,6 +226,23 @@ static void test_a_table_of_associations(void **state)
     release(&made);
 }
 
+static void test_more_than_a_queue_lists_is_reported(void **state)
+{
+    AUTO_RELEASE(text) struct text accounts = { 0 };
+
+    (void)state;
+    text_add(&accounts, "Account - 'a'\nParent - 'a'\n");
+    for (int i = 0; i < 257; i++)
+        text_printf(&accounts, "User - 'u%d':GrpTRES=cpu=1,mem=2\n", i);
+    struct made made = import((struct files){ .conf = "", .accounts = text_string(&accounts) });
+    expect_not(&made.config, "submit");
+    expect(&made.config, "      u127: {cpus: 1, memory: 2M}\n");
+    expect_not(&made.config, "u128");
+    expect(&made.report, "accounts:1: a: a queue lists at most 256 users");
+    expect(&made.report, "accounts:131: GrpTRES=cpu=1,mem=2: a queue has at most 256 limits");
+    release(&made);
+}
+
 static void test_switches_are_racks_and_blocks(void **state)
 {
     struct made made =
@@ -415,6 +432,7 @@ int main(void)
         cmocka_unit_test(test_partitions_and_settings),
         cmocka_unit_test(test_accounts_are_queues),
         cmocka_unit_test(test_a_table_of_associations),
+        cmocka_unit_test(test_more_than_a_queue_lists_is_reported),
         cmocka_unit_test(test_switches_are_racks_and_blocks),
         cmocka_unit_test(test_included_files),
         cmocka_unit_test(test_listings_of_scontrol),

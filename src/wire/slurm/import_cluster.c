@@ -317,8 +317,7 @@ static void add_pool(struct import *import, const struct partition *partition,
 
     LIST_EACH (char *, name, &hosts->all)
         text_printf(&names, "%s%s", names.length > 0 ? "," : "", *name);
-    if (!string_is_name(partition->name, NAME_LENGTH_MAX) ||
-        strcmp(partition->name, "default") == 0) {
+    if (!import_is_name(partition->name) || strcmp(partition->name, "default") == 0) {
         import_report(import, &partition->line, partition->name, "this is no name of a pool");
         return;
     }
@@ -354,7 +353,7 @@ static void add_partitions(struct import *import)
 
     if (!served)
         return;
-    if (served->name[0] && string_is_name(served->name, NAME_LENGTH_MAX)) {
+    if (served->name[0] && import_is_name(served->name)) {
         text_add(import->config, "slurm: {partition: ");
         import_add_name(import->config, served->name);
         text_add(import->config, "}\n");
@@ -449,7 +448,7 @@ static const char *name_of_place(struct import *import, const struct slurm_line 
 {
     const char *name = slurm_line_get(line, key);
 
-    if (name && string_is_name(name, NAME_LENGTH_MAX))
+    if (name && import_is_name(name))
         return name;
     if (name)
         import_report(import, line, name, "this is no name of a rack or block");

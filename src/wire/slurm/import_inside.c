@@ -81,6 +81,12 @@ int64_t import_minutes(struct import *import, const struct slurm_line *line, con
     return minutes > MINUTES_MAX ? 0 : minutes;
 }
 
+bool import_is_name(const char *name)
+{
+    return string_is_name(name, NAME_LENGTH_MAX) && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0;
+}
+
 void import_add_name(struct text *text, const char *name)
 {
     static const char *const words = "true|false|null|yes|no|on|off";

@@ -50,6 +50,9 @@ void import_fail(struct import *import, const struct slurm_line *line, const cha
 /* "1-12:00:00" as minutes, rounded up; 0: none, or no limit. */
 int64_t import_minutes(struct import *import, const struct slurm_line *line, const char *key);
 
+/* Whether a configuration may have this name. */
+bool import_is_name(const char *name);
+
 /* A name as YAML has it: in quotes, where it would be something else. */
 void import_add_name(struct text *text, const char *name);
 

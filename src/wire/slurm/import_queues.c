@@ -7,7 +7,9 @@
 #include <string.h>
 #include <strings.h>
 
-enum { DEPTH_MAX = 8, WEIGHT_MAX = 1000000 };
+#include "base/units.h"
+
+enum { DEPTH_MAX = 8, WEIGHT_MAX = 1000000, QUEUE_LIST_MAX = 256, COUNT_LIMIT_MAX = 1000000 };
 
 struct account {
     const char *name, *parent; /* parent: NULL: at the top */
@@ -58,13 +60,21 @@ static bool is_number(const char *value)
     return value[0] && strlen(value) <= 9 && strspn(value, "0123456789") == strlen(value);
 }
 
-/* "512G", "1000M", or MiB as a number. */
+/* More is as good as no limit. */
+static bool is_count(const char *value)
+{
+    return is_number(value) && atol(value) <= COUNT_LIMIT_MAX;
+}
+
+/* "512G", "1000M", or MiB as a number; up to a pebibyte. */
 static bool is_size(const char *value)
 {
     size_t digits = strspn(value, "0123456789");
+    int64_t mib;
 
     return digits > 0 && digits <= 9 &&
-           (!value[digits] || (strchr("KMGT", value[digits]) && !value[digits + 1]));
+           (!value[digits] || (strchr("KMGT", value[digits]) && !value[digits + 1])) &&
+           units_parse_mib(value, &mib, NULL) == 0 && mib <= INT64_C(1) << 30;
 }
 
 /* One resource of a TRES; false: it has no equal. Dumps may have Slurm's numbers of resources. */
@@ -75,10 +85,10 @@ static bool add_resource(struct text *map, const char *key, const char *value)
     const char *name = is_memory                                          ? "memory"
                        : strcmp(key, "cpu") == 0 || strcmp(key, "1") == 0 ? "cpus"
                        : strcmp(key, "gres/gpu") == 0                     ? "gpus"
-                       : model && string_is_name(model, NAME_LENGTH_MAX)  ? model
+                       : model && import_is_name(model)                   ? model
                                                                           : NULL;
 
-    if (!name || !(is_memory ? is_size(value) : is_number(value)))
+    if (!name || !(is_memory ? is_size(value) : is_count(value)))
         return false;
     AUTO_RELEASE(text) struct text entry = { 0 };
     text_add(&entry, ", ");
@@ -150,7 +160,7 @@ static void add_account(struct accounts *accounts, const char *name, const char 
 {
     if (strcmp(name, "root") == 0 || find_account(accounts, name))
         return;
-    if (!string_is_name(name, NAME_LENGTH_MAX)) {
+    if (!import_is_name(name)) {
         import_report(accounts->import, line, name, "this is no name of a queue");
         return;
     }
@@ -166,7 +176,7 @@ static void add_user(struct accounts *accounts, const char *name, const struct s
 
     if (!account)
         return;
-    if (!user || !string_is_name(user, NAME_LENGTH_MAX) || strcmp(user, "each") == 0) {
+    if (!user || !import_is_name(user) || strcmp(user, "each") == 0) {
         import_report(accounts->import, line, user ? user : "''", "this is no name of a user");
         return;
     }
@@ -314,30 +324,58 @@ static void report_user(struct import *import, const struct slurm_line *user)
     import_report_notes(import, user, limit_notes, COUNT_OF(limit_notes));
 }
 
-static void add_users(struct import *import, const struct account *account,
-                      const struct slurm_line *qos)
+/* A queue lists at most QUEUE_LIST_MAX users. */
+static void add_submit(struct import *import, const struct account *account)
 {
-    const char *key = qos ? key_of(qos, "MaxTRESPU", "MaxTRESPerUser") : NULL;
-    AUTO_FREE char *each = key ? amount_of(import, qos, key, NULL, NO_LIMIT) : mem_string("");
-    bool has_limits = each[0] != '\0';
+    bool has_room = account->users.count <= QUEUE_LIST_MAX;
 
-    if (account->users.count > 0)
-        text_add(import->config, "    submit: [");
+    LIST_EACH (const struct slurm_line *, user, &account->users)
+        report_user(import, *user);
+    if (!has_room)
+        import_report(import, account->line, account->name,
+                      "a queue lists at most 256 users, and it has more: it is open to all. Name a "
+                      "Unix group, submit: {groups: [...]}");
+    if (account->users.count == 0 || !has_room)
+        return;
+    text_add(import->config, "    submit: [");
     LIST_EACH (const struct slurm_line *, user, &account->users) {
         text_add(import->config, user == account->users.items ? "" : ", ");
         import_add_name(import->config, slurm_line_get(*user, "User"));
-        report_user(import, *user);
     }
-    if (account->users.count > 0)
-        text_add(import->config, "]\n");
-    if (has_limits)
+    text_add(import->config, "]\n");
+}
+
+static size_t count_resources(const char *amount)
+{
+    size_t count = amount[0] != '\0';
+
+    for (; *amount; amount++)
+        count += *amount == ',';
+    return count;
+}
+
+/* Limits of each user: those of the QOS, and their own. */
+static void add_user_limits(struct import *import, const struct account *account,
+                            const struct slurm_line *qos)
+{
+    const char *key = qos ? key_of(qos, "MaxTRESPU", "MaxTRESPerUser") : NULL;
+    AUTO_FREE char *each = key ? amount_of(import, qos, key, NULL, NO_LIMIT) : mem_string("");
+    size_t count = count_resources(each);
+
+    if (count > 0)
         text_printf(import->config, "    users:\n      each: {%s}\n", each);
     LIST_EACH (const struct slurm_line *, user, &account->users) {
         AUTO_FREE char *own = amount_of(import, *user, "GrpTRES", NULL, NO_LIMIT);
-        if (!own[0])
+        size_t more = count_resources(own);
+        if (more > 0 && count + more > QUEUE_LIST_MAX) {
+            import_report_pair(import, *user, "GrpTRES",
+                               "a queue has at most 256 limits of users: see `each` of `users`");
             continue;
-        text_add(import->config, has_limits ? "      " : "    users:\n      ");
-        has_limits = true;
+        }
+        if (more == 0)
+            continue;
+        text_add(import->config, count > 0 ? "      " : "    users:\n      ");
+        count += more;
         import_add_name(import->config, slurm_line_get(*user, "User"));
         text_printf(import->config, ": {%s}\n", own);
     }
@@ -420,9 +458,10 @@ static void add_queue(struct import *import, const struct account *account)
         text_printf(import->config, "    limit: {%s}\n", limit);
     add_gpus_per_job(import, account, qos);
     add_durations(import, account, qos);
-    if (!account->is_parent)
-        add_users(import, account, qos);
-    else if (account->users.count > 0)
+    if (!account->is_parent) {
+        add_submit(import, account);
+        add_user_limits(import, account, qos);
+    } else if (account->users.count > 0)
         import_report(import, account->line, account->name,
                       "a queue with queues below it takes no jobs: move its users to one of these");
     import_report_notes(import, account->line, limit_notes, COUNT_OF(limit_notes));

@@ -436,7 +436,7 @@ int slurm_hosts_add(struct slurm_hosts *hosts, const char *words, struct error *
         list_add(&begun.all, mem_string(""));
         int code = extend(&begun, at, at + length, err, words);
         LIST_EACH (char *, name, &begun.all) {
-            if (code == 0 && !string_is_name(*name, HOST_LENGTH_MAX))
+            if (code == 0 && (!string_is_name(*name, HOST_LENGTH_MAX) || (*name)[0] == '.'))
                 code = bad_hosts(err, words);
         }
         if (code == 0 && hosts->all.count + begun.all.count > SLURM_HOSTS_MAX)
