@@ -18,6 +18,17 @@ def playground(folder, *words, **keys):
                           capture_output=True, timeout=240, **keys)
 
 
+def needs(reason, *words):
+    """Skip where this command fails."""
+    if subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip(reason)
+
+
+def needs_open_folders():
+    needs("other users may not read the folder of tarn", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+          "sh", "-c", f"test -r {PLAYGROUND} && test -x {BUILD}/tarn")
+
+
 @pytest.fixture
 def folder():
     folder = tempfile.mkdtemp(prefix="sp", dir="/tmp")
@@ -55,6 +66,7 @@ def processes_of(folder):
 
 
 def test_a_user_tries_it_and_it_is_taken_down(folder):
+    needs_open_folders()
     process, said = start(folder, "--nodes", "2")
     try:
         assert f". {folder}/env " in said and "sbatch " in said and "tarn why ID" in said
@@ -77,6 +89,7 @@ def test_a_user_tries_it_and_it_is_taken_down(folder):
 
 
 def test_what_a_crash_left_is_removed(folder):
+    needs_open_folders()
     process, _ = start(folder, "--nodes", "1")
     places, left = processes_of(folder)
     as_nobody(folder, "tarn submit --gpus h100:1 --wrap 'sleep 4321'")
@@ -98,12 +111,17 @@ def test_ctrl_c_while_it_starts(folder):
     assert os.listdir(folder) == ["lock"]
 
 
-def test_it_says_what_is_missing(folder):
+def test_only_root_may_start_it(folder):
+    needs_open_folders()
     done = playground(folder, preexec_fn=lambda: os.setuid(65534))
     assert (done.returncode, done.stdout) == (1, "") and "needs root, because slurmd starts jobs as their users: sudo" in done.stderr
+
+
+def test_it_says_what_is_missing(folder):
     assert "--nodes 0: expected 1 to 16" in playground(folder, "--nodes", "0").stderr
     done = subprocess.run([PLAYGROUND, "--build", "/nowhere"], text=True, capture_output=True, timeout=60)
     assert "/nowhere/tarn: no such file; expected a build: make, or --build FOLDER" in done.stderr
-    hidden = subprocess.run(["unshare", "-m", "sh", "-c", f"mount --bind /dev/null $(command -v slurmctld) && {PLAYGROUND} --build {BUILD} --folder {folder}"],
+    needs("a mount namespace needs more rights", "unshare", "-m", "true")
+    hidden = subprocess.run(["unshare", "-m", "sh", "-c", f"PATH=$PATH:/usr/sbin; mount --bind /dev/null $(command -v slurmctld) && {PLAYGROUND} --build {BUILD} --folder {folder}"],
                             text=True, capture_output=True, timeout=60)
     assert "slurmctld is not installed\n  Debian's packages: apt-get install munge slurmctld" in hidden.stderr
