@@ -57,19 +57,21 @@ def cluster():
 
 
 @pytest.fixture
-def world(make_daemon, cluster, tmp_path):
+def world(request, make_daemon, cluster, tmp_path):
+    """In the mode job, unless a test asks for the other one."""
+    mode = getattr(request, "param", "job")
     with socket.socket() as door:
         door.bind(("127.0.0.1", 0))
         port = door.getsockname()[1]
-    daemon = make_daemon(devices="none", options=["--engine", "slurm"], environment={"SLURM_CONF": cluster.conf})
+    daemon = make_daemon(devices="none")
     daemon.exporters = {}
     try:
         for name in cluster.nodes:
             daemon.exporters[name] = Exporter(str(tmp_path / name), cluster.address(name), port)
-        daemon.start()
-        daemon.api.put("/v1/config", {"slurm": {"exporter": port}})
+        slurm_cluster.start_daemon(daemon, cluster, mode, exporter=port, **({"max": 2} if mode == "allocation" else {}))
         wait_until("all are read", lambda: [g["reading"] is not None for g in gpus(daemon)] == [True] * 2 * GPUS)
         yield daemon
+        slurm_cluster.end_jobs(daemon, cluster)
     finally:
         for exporter in daemon.exporters.values():
             exporter.stop()
@@ -89,6 +91,7 @@ def slurm_node(cluster, name):
     return cluster.run("scontrol", "show", "node", name)
 
 
+@pytest.mark.parametrize("world", ["job", "allocation"], indirect=True)
 def test_readings_come_and_jobs_have_their_usage(world):
     for name, use in [("n1", 80), ("n2", 20)]:
         world.exporters[name].tell(use=use, power=500000)
@@ -168,7 +171,7 @@ def test_without_an_exporter_nothing_is_known_and_jobs_run(world, cluster):
     assert world.api.wait_end(job)["result"] == "ok"
     world.exporters["n2"].start()
     wait_until("all are read", lambda: all(g["reading"] for g in gpus(world)))
-    world.api.put("/v1/config", {"slurm": {"exporter": 0}})
+    world.api.put("/v1/config", {"slurm": {"mode": "job", "exporter": 0}})
     wait_until("none is read", lambda: not any(g["reading"] for g in gpus(world)))
     end = time.monotonic() + 12  # longer than a device may be silent
     while time.monotonic() < end:

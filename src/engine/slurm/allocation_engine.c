@@ -15,6 +15,7 @@
 
 #include "base/text.h"
 #include "engine/slurm/allocation.h"
+#include "engine/slurm/node_readings.h"
 #include "engine/slurm/relay_link.h"
 #include "engine/slurm/slurm_instance.h"
 #include "engine/slurm/slurm_meeting.h"
@@ -53,6 +54,7 @@ static struct {
     struct engine engine;
     struct engine_options options;
     struct slurm_worker *worker;
+    struct node_readings *readings;
     struct allocations allocations;
     struct slurm_nodes nodes;
     allocation_wishes wishes;
@@ -541,6 +543,7 @@ static void on_news(void *user, struct slurm_news *news)
         slurm_nodes_release(&only.nodes);
         only.nodes = news->nodes;
         news->nodes = (struct slurm_nodes){ 0 };
+        node_readings_follow(only.readings, &only.nodes, only.options.rules->slurm_exporter);
         only.nodes_at = now + 1;
         report_nodes();
     } else if (news->kind == SLURM_NEWS_PROBLEM || news->kind == SLURM_NEWS_NODES_PROBLEM) {
@@ -692,6 +695,7 @@ static void destroy(struct engine *engine)
 {
     (void)engine;
     uv_timer_stop(&only.timer);
+    node_readings_destroy(only.readings);
     slurm_worker_destroy(only.worker);
     while (only.allocations.all.count > 0) {
         relay_link_close(only.allocations.all.items[0]->link, true);
@@ -776,7 +780,8 @@ int allocation_engine_create(const struct engine_options *options, struct engine
                                    .abilities = { .has_exact_devices = true,
                                                   .has_fractions = true,
                                                   .has_own_nodes = true,
-                                                  .has_output = true } };
+                                                  .has_output = true,
+                                                  .has_readings = true } };
     only.options = *options;
     only.allocations.rules = options->rules;
     only.allocations.instance = only.instance;
@@ -788,6 +793,8 @@ int allocation_engine_create(const struct engine_options *options, struct engine
     if (code == 0)
         code = slurm_worker_create(options->loop, options->rules->slurm_partition, on_news, NULL,
                                    &only.worker, err);
+    if (code == 0)
+        code = node_readings_create(options->loop, &options->reports, &only.readings, err);
     if (code < 0)
         return code;
     only.allocations.worker = only.worker;

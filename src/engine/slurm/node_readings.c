@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "engine/slurm/exporter_answer.h"
+#include "engine/slurm/gres.h"
 #include "engine/slurm/slurm_instance.h"
 #include "io/log.h"
 
@@ -363,15 +364,32 @@ static void on_async(uv_async_t *async)
     list_release(&news);
 }
 
-void node_readings_set(struct node_readings *readings, const struct reading_node *nodes,
-                       uint32_t count, uint32_t port)
+static void list_wanted(const struct slurm_nodes *nodes, node_list *ret, struct text *ret_set)
 {
+    for (size_t i = 0; i < nodes->all.count; i++) {
+        const struct slurm_node *from = &nodes->all.items[i];
+        uint32_t gpus = gres_count(from->gres);
+        if (from->is_outside || from->is_down || gpus == 0)
+            continue;
+        struct asked_node node = { .name = mem_string(from->name),
+                                   .address = mem_string(from->address),
+                                   .gpus = gpus };
+        list_add(ret, node);
+        text_printf(ret_set, "%s %s %" PRIu32 "\n", node.name, node.address, gpus);
+    }
+}
+
+void node_readings_follow(struct node_readings *readings, const struct slurm_nodes *nodes,
+                          uint32_t port)
+{
+    node_list wanted = { 0 };
     struct text set = { 0 };
 
-    for (uint32_t i = 0; port > 0 && i < count; i++)
-        text_printf(&set, "%s %s %" PRIu32 " %" PRIu32 "\n", nodes[i].name, nodes[i].address,
-                    nodes[i].gpus, port);
-    if (readings->set && strcmp(readings->set, text_string(&set)) == 0) {
+    if (port > 0)
+        list_wanted(nodes, &wanted, &set);
+    text_printf(&set, "port %" PRIu32, port);
+    if (readings->set && strcmp(readings->set, set.bytes) == 0) {
+        forget_nodes(&wanted);
         text_release(&set);
         return;
     }
@@ -379,12 +397,7 @@ void node_readings_set(struct node_readings *readings, const struct reading_node
     readings->set = text_take(&set);
     uv_mutex_lock(&readings->mutex);
     forget_nodes(&readings->wanted);
-    for (uint32_t i = 0; port > 0 && i < count; i++) {
-        struct asked_node node = { .name = mem_string(nodes[i].name),
-                                   .address = mem_string(nodes[i].address),
-                                   .gpus = nodes[i].gpus };
-        list_add(&readings->wanted, node);
-    }
+    readings->wanted = wanted;
     readings->port = port;
     readings->is_changed = true;
     uv_mutex_unlock(&readings->mutex);

@@ -10,7 +10,7 @@
  *
  * Exporters are not authenticated: what is read is only as true as the network.
  *
- * Order of calls:  create, set*, destroy
+ * Order of calls:  create, follow*, destroy
  * On failure:      a node that does not answer for NODE_READINGS_PATIENCE_S has its devices
  *                  reported as not known, and is asked again; so has one whose answer cannot be
  *                  read, which is logged once
@@ -20,6 +20,7 @@
 #include <uv.h>
 
 #include "core/engine.h"
+#include "engine/slurm/slurm_api.h"
 
 enum {
     NODE_READINGS_PATIENCE_S = 8,
@@ -29,18 +30,12 @@ enum {
 
 struct node_readings;
 
-/* A node; the strings are the caller's. */
-struct reading_node {
-    const char *name, *address; /* address: by which it is reached */
-    uint32_t gpus;              /* as Slurm counts them */
-};
-
 int node_readings_create(uv_loop_t *loop, const struct engine_reports *reports,
                          struct node_readings **ret, struct error *err);
 void node_readings_destroy(struct node_readings *readings); /* NULL is fine */
 
-/* The nodes to ask from now on, at this port; 0: none. */
-void node_readings_set(struct node_readings *readings, const struct reading_node *nodes,
-                       uint32_t count, uint32_t port);
+/* The nodes of the partition that are up are asked from now on, at this port; 0: none. */
+void node_readings_follow(struct node_readings *readings, const struct slurm_nodes *nodes,
+                          uint32_t port);
 
 #endif

@@ -519,24 +519,6 @@ static void forget_lost_nodes(void)
     only.lost_nodes.count = 0;
 }
 
-/* Nodes that are down are not asked. */
-static void read_devices(const struct slurm_nodes *nodes)
-{
-    LIST(struct reading_node) asked = { 0 };
-
-    for (size_t i = 0; i < nodes->all.count; i++) {
-        const struct slurm_node *node = &nodes->all.items[i];
-        struct reading_node made = { .name = node->name,
-                                     .address = node->address,
-                                     .gpus = gres_count(node->gres) };
-        if (!node->is_outside && !node->is_down && made.gpus > 0)
-            list_add(&asked, made);
-    }
-    node_readings_set(only.readings, asked.items, (uint32_t)asked.count,
-                      only.options.rules->slurm_exporter);
-    list_release(&asked);
-}
-
 /* A node that left the partition is down. */
 static void note_node(const struct slurm_node *node)
 {
@@ -565,7 +547,7 @@ static void note_nodes(struct slurm_nodes *nodes)
     for (size_t i = 0; i < only.nodes.all.count; i++)
         note_node(&only.nodes.all.items[i]);
     only.options.reports.node(only.options.reports.user, NULL, true);
-    read_devices(&only.nodes);
+    node_readings_follow(only.readings, &only.nodes, only.options.rules->slurm_exporter);
 }
 
 /* ---- news ---- */
