@@ -29,6 +29,7 @@ struct world {
     struct lab *lab;
     bool is_stated; /* run times are */
     usec_t due[JOBS];
+    usec_t restart_cost;
     uint64_t submitted, seed;
 };
 
@@ -88,15 +89,17 @@ static void set_all_due(struct world *world)
 
 /* ---- as it really goes ---- */
 
-static void make_world(struct world *world, uint64_t seed, bool is_stated)
+static void make_world(struct world *world, uint64_t seed, bool is_stated, usec_t restart_cost)
 {
-    *world =
-        (struct world){ .workload = random_workload(seed), .is_stated = is_stated, .seed = seed };
+    *world = (struct world){ .workload = random_workload(seed),
+                             .is_stated = is_stated,
+                             .restart_cost = restart_cost,
+                             .seed = seed };
     for (size_t i = 0; i < JOBS; i++) {
         struct work *work = &world->workload.works[i];
         work->submitted *= LONGER;
         work->runs *= LONGER;
-        work->limit *= LONGER;
+        work->limit = work->limit * LONGER * (restart_cost > 0 ? 2 : 1); /* restarts count */
     }
     world->textbook = world->workload;
     run_textbook(&world->textbook);
@@ -119,6 +122,7 @@ static void submit(struct world *world)
                                        .user = "ana",
                                        .queue = "default",
                                        .preemptible = true,
+                                       .restart_cost = world->restart_cost,
                                        .estimate = world->is_stated ? work->runs : 0 } };
 
     request_default(&event.submit.request);
@@ -129,11 +133,19 @@ static void submit(struct world *world)
     lab_tell(world->lab, &event);
 }
 
+/* It goes on from where it was stopped after its restart. */
+static usec_t goes_on(const struct world *world, size_t i)
+{
+    const struct one *one = &world->ones[i];
+
+    return one->since + (one->restarts > 0 ? world->restart_cost : 0);
+}
+
 static usec_t end_of(const struct world *world, size_t i)
 {
     const struct one *one = &world->ones[i];
 
-    return one->runs ? one->since + world->workload.works[i].runs - one->done : USEC_NEVER;
+    return one->runs ? goes_on(world, i) + world->workload.works[i].runs - one->done : USEC_NEVER;
 }
 
 /* False: nothing happened to it. */
@@ -151,7 +163,7 @@ static bool follow(struct world *world, size_t i)
         return true;
     }
     if (job && job->state == JOB_STOPPING) {
-        one->done += lab->now - one->since;
+        one->done += lab->now > goes_on(world, i) ? lab->now - goes_on(world, i) : 0;
         one->runs = false;
         one->restarts++;
         stops++;
@@ -174,7 +186,7 @@ static void check_end(const struct world *world, size_t i)
     usec_t now = world->lab->now;
 
     ended++;
-    if (now > by)
+    if (now > by && world->restart_cost == 0) /* restarts come on top of it */
         fail_msg("seed %" PRIu64 "%s: job %zu ends at %" PRId64 " s, by its line at %" PRId64
                  ", stopped %" PRIu32 " times",
                  world->seed, world->is_stated ? ", stated" : "", i + 1, now / USEC_PER_SEC,
@@ -200,11 +212,11 @@ static usec_t whole_seconds(usec_t at)
     return at == USEC_NEVER ? at : (at + USEC_PER_SEC - 1) / USEC_PER_SEC * USEC_PER_SEC;
 }
 
-static void run_world(uint64_t seed, bool is_stated)
+static void run_world(uint64_t seed, bool is_stated, usec_t restart_cost)
 {
     struct world world;
 
-    make_world(&world, seed, is_stated);
+    make_world(&world, seed, is_stated, restart_cost);
     struct lab *lab = world.lab;
     for (;;) {
         usec_t next = whole_seconds(sched_next_wakeup(lab->brain));
@@ -237,7 +249,7 @@ static void a_job_with_a_stated_run_time_ends_on_its_line(void **state)
     (void)state;
     ended = stops = on_line = 0;
     for (uint64_t seed = 1; seed <= WORLDS; seed++)
-        run_world(seed, true);
+        run_world(seed, true, 0);
     assert_int_equal(ended, WORLDS * JOBS);
     print_message("%" PRIu32 " stops, %" PRIu32 " starts on a line\n", stops, on_line);
     assert_true(stops > WORLDS && on_line > WORLDS / 10);
@@ -248,10 +260,24 @@ static void a_job_without_one_ends_on_its_line(void **state)
     (void)state;
     ended = stops = on_line = 0;
     for (uint64_t seed = 1; seed <= WORLDS; seed++)
-        run_world(seed, false);
+        run_world(seed, false, 0);
     assert_int_equal(ended, WORLDS * JOBS);
     print_message("%" PRIu32 " stops, %" PRIu32 " starts on a line\n", stops, on_line);
     assert_true(stops > WORLDS && on_line > WORLDS / 10);
+}
+
+/* Some of them did so every restart cost, for hours. */
+static void restarts_do_not_make_jobs_stop_each_other_again_and_again(void **state)
+{
+    (void)state;
+    for (usec_t cost = 1; cost <= 100; cost *= 10) {
+        ended = stops = 0;
+        for (uint64_t seed = 1; seed <= WORLDS / 3; seed++)
+            run_world(seed, true, cost * USEC_PER_SEC);
+        assert_int_equal(ended, WORLDS / 3 * JOBS);
+        print_message("%" PRIu32 " stops\n", stops);
+        assert_true(stops < 5 * ended);
+    }
 }
 
 int main(void)
@@ -259,6 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_with_a_stated_run_time_ends_on_its_line),
         cmocka_unit_test(a_job_without_one_ends_on_its_line),
+        cmocka_unit_test(restarts_do_not_make_jobs_stop_each_other_again_and_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,13 +112,13 @@ struct load {
 
 /* Is it time for it, if it shall be over by then? Notes when it will be. */
 static bool is_urgent(struct contenders *claims, const struct contender *claim, usec_t deadline,
-                      usec_t margin, usec_t now, enum contender_tier tier)
+                      usec_t margin, usec_t now, bool is_kept)
 {
     usec_t slack = deadline - now - claim->left;
 
     if (slack < 0)
         return false;
-    if (slack <= margin || (claim->is_running && claim->job->run->tier == tier))
+    if (slack <= margin || is_kept)
         return true;
     if (!claim->is_running)
         review_at(claims, now + slack - margin);
@@ -128,7 +128,8 @@ static bool is_urgent(struct contenders *claims, const struct contender *claim, 
 static bool is_critical(struct contenders *claims, const struct contender *claim,
                         const struct load *load, usec_t now)
 {
-    bool is_kept = claim->is_running && claim->job->run->tier == CLAIM_CRITICAL;
+    bool is_kept =
+        claim->is_running ? claim->job->run->tier == CLAIM_CRITICAL : claim->job->is_awaited;
     usec_t unpaid = job_unpaid(claim->job, now); /* a restart does not make it longer */
     uint64_t left = (uint64_t)(claim->left - (unpaid > 0 ? unpaid : 0)) / 1000;
     wide_t coming =
@@ -178,12 +179,13 @@ static void rank_known(struct contenders *claims, struct contender *claim,
         claim->key = -claim->left;
     }
     usec_t margin = CLAIM_FAIR_MARGIN * job->restart_cost, fair = fair_deadline(claim, state, load);
-    if (fair > 0 && is_urgent(claims, claim, fair, margin, now, CLAIM_FAIR)) {
+    if (fair > 0 && is_urgent(claims, claim, fair, margin, now, false)) {
         claim->tier = CLAIM_FAIR;
         claim->key = times(claim->left, claim->milli);
     }
     margin = claim->left / FACTS_URGENT + CLAIM_MARGIN * job->restart_cost;
-    if (job->deadline > 0 && is_urgent(claims, claim, job->deadline, margin, now, CLAIM_DEADLINE)) {
+    bool is_kept = claim->is_running && job->run->tier == CLAIM_DEADLINE;
+    if (job->deadline > 0 && is_urgent(claims, claim, job->deadline, margin, now, is_kept)) {
         claim->tier = CLAIM_DEADLINE;
         claim->key = times(claim->left, claim->milli);
     }
@@ -300,11 +302,11 @@ static void rank_claim(struct contenders *claims, struct contender *claim,
         rank_known(claims, claim, state, load);
     else
         rank_unknown(claims, claim, state);
-    claim->is_on_line = is_on_line(claims, claim, state);
-    if (claim->is_on_line) {
+    if (is_on_line(claims, claim, state)) {
         claim->tier = CLAIM_PROTECTED;
         claim->key = claim->due;
     }
+    claim->cause = claim->tier;
     if (!claim->is_running && job->is_awaited)
         claim->tier = CLAIM_AWAITED;
     claim->is_patient = !claim->is_running && !job->is_awaited && is_patient(state, job);

@@ -213,12 +213,6 @@ static uint64_t stopped_for(const struct brain *brain, const struct contender *c
     return 0;
 }
 
-/* Why it has precedence, beside that others were stopped for it. */
-static uint8_t tier_of_grant(const struct contender *claim)
-{
-    return claim->is_on_line ? CLAIM_PROTECTED : claim->tier;
-}
-
 /* False: its place is not free yet. */
 static bool start_claim(struct brain *brain, const struct contender *claim,
                         struct decisions *decisions)
@@ -240,7 +234,7 @@ static bool start_claim(struct brain *brain, const struct contender *claim,
         return false;
     }
     contenders_note_start(&brain->preempt.claims, claim, brain->state);
-    brain_grant(brain, claim->job, &lease, tier_of_grant(claim), decisions);
+    brain_grant(brain, claim->job, &lease, claim->cause, decisions);
     return true;
 }
 
@@ -290,7 +284,7 @@ static bool start_largest(struct brain *brain, const struct contender *claim,
     struct why why;
 
     contenders_note_start(&brain->preempt.claims, claim, brain->state);
-    if (brain_try_grant(brain, claim->job, tier_of_grant(claim), decisions, &why))
+    if (brain_try_grant(brain, claim->job, claim->cause, decisions, &why))
         return true;
     claim->job->pending_bucket->why = why;
     return false;

@@ -43,15 +43,17 @@
  *   fair             the same with 8 restart costs alone: it is softer
  *   critical         GPUs x remaining  >=  W + CLAIM_ARRIVALS x (work that came in the last
  *                    remaining / CLAIM_LOOK), W the remaining GPU-time of all claimants
- *                    (the restart that the job has to pay itself does not count on the left: it
- * would make each job that is stopped critical, and end with stops for nothing)
+ *
+ * The restart that a stopped job has to pay does not count on the left of the last line: else each
+ * job that is stopped might become critical, and would be stopped when it has paid.
  *
  * A job that was granted as protected stays so to its end; one without a stated run time, until it
  * has run half as long again and at least CLAIM_PIECE restart costs.
  *
- * A job that was granted as urgent or critical stays so while it runs (down to CLAIM_KEPT / 16 of
- * the critical bound), so that its restart cost does not push it back over the edge. The constants
- * come from simulations of the Philly, Shockwave and Chronus workloads.
+ * A job that was granted for its deadline or as critical stays so while it runs (down to CLAIM_KEPT
+ * / 16 of the critical bound, which also holds while others are stopped for it), so that restart
+ * costs do not push it back over the edge. The constants come from simulations of the Philly,
+ * Shockwave and Chronus workloads.
  */
 
 enum {
@@ -80,10 +82,10 @@ struct contender {
     int64_t milli; /* GPUs */
     usec_t left;   /* run time, restarts included; 0: unknown */
     usec_t attained;
-    usec_t due;      /* its line begins (ordering/plain.h); USEC_NEVER: it has none */
-    int64_t key;     /* the lower first */
-    uint8_t tier;    /* enum contender_tier */
-    bool is_on_line; /* it would be protected if it was not awaited or fixed */
+    usec_t due;    /* its line begins (ordering/plain.h); USEC_NEVER: it has none */
+    int64_t key;   /* the lower first */
+    uint8_t tier;  /* enum contender_tier */
+    uint8_t cause; /* its tier if it was neither awaited nor fixed */
     bool is_patient;
     bool is_running;
     bool is_selected;
