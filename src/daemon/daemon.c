@@ -283,7 +283,7 @@ static int open_engine(struct daemon *daemon, struct error *err)
     const struct daemon_options *options = daemon->options;
     struct engine_options engine = {
         .loop = &daemon->loop,
-        .rules = &hub_state(daemon->hub)->settings.watch,
+        .rules = hub_rules(daemon->hub),
         .state_dir = options->state_dir,
         .reports = reporter_callbacks(&daemon->reporter),
     };

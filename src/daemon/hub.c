@@ -31,6 +31,7 @@ struct hub {
     struct clock clock;
     struct state *state;
     struct brain *brain;
+    struct watch_rules rules; /* those of the state, at an address that stays */
 
     LIST(struct report) reports;
     struct change *first_change, *last_change;
@@ -62,6 +63,11 @@ static const struct error stopping = { "the daemon is stopping" };
 struct state *hub_state(const void *hub)
 {
     return ((const struct hub *)hub)->state;
+}
+
+const struct watch_rules *hub_rules(const struct hub *hub)
+{
+    return &hub->rules;
 }
 
 struct brain *hub_brain(const void *hub)
@@ -143,6 +149,7 @@ static int load(struct hub *hub, struct error *err)
     hub->state = loading.state;
     hub->brain = brain_create(hub->state);
     hub->snapshot_at = sequence;
+    hub->rules = hub->state->settings.watch;
     return 0;
 }
 
@@ -334,6 +341,7 @@ static void undo(struct hub *hub, struct change *accepted, const struct error *e
 
 static void carry_out(struct hub *hub, struct change *accepted)
 {
+    hub->rules = hub->state->settings.watch;
     answer(accepted, 0, NULL);
     for (size_t i = 0; i < hub->decisions.events.count; i++)
         hub->callbacks.decided(hub->callbacks.user, &hub->decisions.events.items[i]);

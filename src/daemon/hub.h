@@ -54,6 +54,8 @@ void hub_destroy(struct hub *hub);
  * The results are valid until the next turn of the loop. */
 struct state *hub_state(const void *hub);
 struct brain *hub_brain(const void *hub);
+/* The present rules, as long as the hub exists. */
+const struct watch_rules *hub_rules(const struct hub *hub);
 struct journal *hub_journal(const struct hub *hub);
 const struct clock *hub_clock(const struct hub *hub);
 

@@ -4,7 +4,8 @@
 
 /* node_faults - tells the engine which of its nodes have a faulty device
  *
- * Only for an engine with faulty(). Each node is told once after the start, and at each change.
+ * Only for an engine with faulty(). The engine hears of each node once after the start, and of each
+ * change; that a node is healthy again, when it has been so for 20 seconds.
  */
 
 #include <uv.h>

@@ -66,7 +66,6 @@ struct watched *watcher_find(const struct watcher *watcher, uint32_t device)
 
     if (!map_get(&watcher->by_device, device, &place))
         return NULL;
-    /* A state that was read again may have other numbers. */
     return watcher->devices[place].device == device ? &watcher->devices[place] : NULL;
 }
 

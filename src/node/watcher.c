@@ -209,7 +209,7 @@ static usec_t silence_of(const struct watcher *watcher, const struct watched *wa
 {
     usec_t age = sampler_now() - watched->reading.at;
 
-    if (watched->is_silent_node)
+    if (watched->is_silent_node || (watched->is_remote && watched->code < 0))
         return 0;
     if (!watched->is_remote)
         return sampler_silent(watcher->sampler, (uint32_t)(watched - watcher->devices));
@@ -331,9 +331,23 @@ static void remember_faults(struct watcher *watcher, struct watched *watched)
                  device->sick ? device->sick : "");
 }
 
+/* A failed commit replaces the state, and devices may have other numbers then. */
+static void follow_state(struct watcher *watcher)
+{
+    const struct state *state = watcher_state(watcher);
+
+    if (watcher->seen == state)
+        return;
+    watcher->seen = state;
+    map_release(&watcher->by_device);
+    for (uint32_t i = 0; i < watcher->device_count; i++)
+        find_in_state(watcher, &watcher->devices[i]);
+}
+
 /* NULL: it is not in the state, or is a device of this machine. */
 static struct watched *claim_remote(struct watcher *watcher, const char *uuid)
 {
+    follow_state(watcher);
     int64_t found = state_find_device(watcher_state(watcher), uuid);
     struct watched *watched = found >= 0 ? watcher_find(watcher, (uint32_t)found) : NULL;
 
@@ -426,6 +440,7 @@ static void on_timer(uv_timer_t *timer)
 {
     struct watcher *watcher = timer->data;
 
+    follow_state(watcher);
     for (uint32_t i = 0; i < watcher->device_count; i++) {
         struct watched *watched = &watcher->devices[i];
         if (watched->device == UINT32_MAX || silence_of(watcher, watched) <= USEC_PER_SEC)

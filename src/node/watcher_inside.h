@@ -62,7 +62,8 @@ struct watcher {
     struct sampler *sampler;
     struct watched *devices;
     uint32_t device_count;
-    struct map by_device; /* its number in the state -> place */
+    struct map by_device;     /* its number in the state -> place */
+    const struct state *seen; /* whose numbers these are */
     struct tally tally;
     struct limit_watch limits;
     LIST(struct held_job) held; /* jobs that hold devices */

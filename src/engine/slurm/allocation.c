@@ -393,26 +393,37 @@ static uint32_t count_requested(const struct allocations *allocations, const cha
     return count;
 }
 
-/* The kind of which most usable nodes are not requested yet; the first of these. */
+static int compare_kinds(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The kind of which most usable nodes are not requested yet; the first of these by name. */
 static char *usual_kind(const struct allocations *allocations, const struct slurm_nodes *nodes,
                         uint32_t *ret_left)
 {
+    AUTO_FREE char **kinds = mem_zero(nodes->all.count + 1, sizeof(*kinds));
+    size_t count = 0;
     char *best = NULL;
 
     *ret_left = 0;
-    for (size_t i = 0; i < nodes->all.count; i++) {
-        AUTO_FREE char *kind = allocation_kind(&nodes->all.items[i]);
-        uint32_t count = 0, requested = count_requested(allocations, kind);
-        for (size_t k = 0; k < nodes->all.count; k++) {
-            const struct slurm_node *node = &nodes->all.items[k];
-            count += !node->is_outside && !node->is_down && is_of_kind(node, kind);
-        }
-        if (count <= requested || count - requested <= *ret_left)
+    LIST_EACH (const struct slurm_node, node, &nodes->all) {
+        if (!node->is_outside && !node->is_down)
+            kinds[count++] = allocation_kind(node);
+    }
+    qsort(kinds, count, sizeof(*kinds), compare_kinds);
+    for (size_t i = 0, same; i < count; i += same) {
+        for (same = 1; i + same < count && strcmp(kinds[i], kinds[i + same]) == 0;)
+            same++;
+        uint32_t requested = count_requested(allocations, kinds[i]);
+        if (same <= requested || same - requested <= *ret_left)
             continue;
         free(best);
-        best = mem_string(kind);
-        *ret_left = count - requested;
+        best = mem_string(kinds[i]);
+        *ret_left = (uint32_t)same - requested;
     }
+    for (size_t i = 0; i < count; i++)
+        free(kinds[i]);
     return best;
 }
 

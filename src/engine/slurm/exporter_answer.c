@@ -10,6 +10,9 @@
 
 enum { INDEX_MAX = 1024 };
 
+/* Sums over a job stay within 64 bits. */
+#define VALUE_MAX (INT64_C(1) << 50)
+
 static void read_values(const json_t *values, struct reading *ret)
 {
     const char *name;
@@ -18,8 +21,11 @@ static void read_values(const json_t *values, struct reading *ret)
     json_object_foreach((json_t *)values, name, value)
     {
         enum reading_id id = reading_find(name);
-        if (id < READINGS && json_is_number(value))
-            reading_set(ret, id, reading_from_base(id, json_number_value(value)));
+        if (id == READINGS || !json_is_number(value))
+            continue;
+        int64_t read = reading_from_base(id, json_number_value(value));
+        if (read < VALUE_MAX && read > -VALUE_MAX)
+            reading_set(ret, id, read);
     }
     reading_drop_impossible(ret);
 }
@@ -84,6 +90,7 @@ int exporter_answer_read(const char *bytes, size_t length, struct exporter_answe
     json_t *answer = json_loadb(bytes, length, 0, &detail), *from;
     const json_t *gpus = json_object_get(answer, "gpus");
     struct exporter_device device;
+    bool is_known[INDEX_MAX] = { false };
     int code = 0;
     size_t i;
 
@@ -94,8 +101,10 @@ int exporter_answer_read(const char *bytes, size_t length, struct exporter_answe
         code = error_set(err, -EINVAL, "there is no list 'gpus'");
     json_array_foreach(gpus, i, from)
     {
-        if (read_device(from, &device))
-            list_add(&ret->devices, device);
+        if (!read_device(from, &device) || is_known[device.index])
+            continue;
+        is_known[device.index] = true;
+        list_add(&ret->devices, device);
     }
     json_decref(answer);
     return code;

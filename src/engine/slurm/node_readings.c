@@ -2,6 +2,7 @@
 #include "engine/slurm/node_readings.h"
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -225,6 +226,7 @@ static void take_answers(struct node_readings *readings)
         end_call(readings, node);
         if (is_good)
             take_answer(readings, node);
+        text_release(&node->body);
     }
 }
 
@@ -237,9 +239,19 @@ static void ask_all(struct node_readings *readings, uint32_t port)
     }
 }
 
+static usec_t period_of(const struct node_readings *readings)
+{
+    usec_t period = (usec_t)readings->nodes.count * USEC_PER_SEC / NODE_READINGS_RATE;
+
+    return period > USEC_PER_SEC ? period : USEC_PER_SEC;
+}
+
 static void look_for_lost(struct node_readings *readings)
 {
     usec_t patience = NODE_READINGS_PATIENCE_S * USEC_PER_SEC;
+
+    if (patience < 3 * period_of(readings))
+        patience = 3 * period_of(readings);
 
     LIST_EACH (struct asked_node, node, &readings->nodes) {
         if (node->is_lost || boot_time() - node->answered <= patience)
@@ -297,13 +309,6 @@ static void take_wanted(struct node_readings *readings)
     uv_mutex_unlock(&readings->mutex);
     replace_nodes(readings, &wanted);
     uv_mutex_lock(&readings->mutex);
-}
-
-static usec_t period_of(const struct node_readings *readings)
-{
-    usec_t period = (usec_t)readings->nodes.count * USEC_PER_SEC / NODE_READINGS_RATE;
-
-    return period > USEC_PER_SEC ? period : USEC_PER_SEC;
 }
 
 static void run(void *arg)
@@ -412,6 +417,10 @@ int node_readings_create(uv_loop_t *loop, const struct engine_reports *reports,
     readings->reports = *reports;
     readings->async.data = readings;
     readings->multi = curl_multi_init();
+    if (!readings->multi) {
+        free(readings);
+        return error_set(err, -ENOMEM, "engine slurm: libcurl cannot be started");
+    }
     curl_multi_setopt(readings->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)CONNECTIONS_MAX);
     uv_mutex_init(&readings->mutex);
     uv_async_init(loop, &readings->async, on_async);

@@ -6,15 +6,16 @@
  *
  * A thread asks every node once a second, and less often if there are many. The reports come in the
  * thread of the loop. The GPU with Slurm's index i is the exporter's device i: both have the order
- * of the driver. XIDs are reported from the first answer of a node on.
+ * of the driver. An XID is reported if it comes after the first answer of its node.
  *
  * Exporters are not authenticated: what is read is only as true as the network.
  *
  * Order of calls:  create, follow*, destroy
- * On failure:      a node that does not answer for NODE_READINGS_PATIENCE_S has its devices
- *                  reported as not known, and is asked again; so has one whose answer cannot be
- *                  read, which is logged once
- * Limits:          NODE_READINGS_BYTES_MAX of an answer
+ * On failure:      a node that does not answer for NODE_READINGS_PATIENCE_S (three periods, if
+ *                  that is longer) has its devices reported as not known, and is asked again; so
+ * has one whose answer cannot be read, which is logged once Limits: NODE_READINGS_BYTES_MAX of an
+ * answer. With more than five times NODE_READINGS_RATE nodes, readings are too rare to count as
+ * usage of jobs
  */
 
 #include <uv.h>
@@ -24,8 +25,8 @@
 
 enum {
     NODE_READINGS_PATIENCE_S = 8,
-    NODE_READINGS_BYTES_MAX = 4 << 20,
-    NODE_READINGS_RATE = 250, /* nodes that are asked in a second */
+    NODE_READINGS_BYTES_MAX = 1 << 20,
+    NODE_READINGS_RATE = 500, /* nodes that are asked in a second */
 };
 
 struct node_readings;

@@ -79,8 +79,6 @@ static void set_author(update_node_msg_t *node)
 #endif
 }
 
-#define DRAIN_MARK "tarn: " /* begins the reason of a drain by tarn */
-
 /* Slurm's word for why a job waits, as squeue has it. The function is not declared in the headers,
  * and its name depends on the version. */
 static const char *reason_word(uint32_t reason)
@@ -485,7 +483,7 @@ static struct slurm_node read_node(const node_info_t *from)
     const struct place *place = find_place(from->name);
     node.rack = place && place->rack ? mem_string(place->rack) : NULL;
     node.block = place && place->block ? mem_string(place->block) : NULL;
-    bool is_ours = from->reason && string_starts(from->reason, DRAIN_MARK);
+    bool is_ours = from->reason && string_starts(from->reason, SLURM_DRAIN_MARK);
     node.reason = mem_printf("%s%s", is_ours ? "" : "Slurm: ",
                              from->reason && from->reason[0] ? from->reason
                              : node.is_down                  ? "down"
@@ -669,14 +667,14 @@ static int find_drain(const char *name, bool *ret_drained, bool *ret_ours, struc
         return fail("the node cannot be read", err);
     const node_info_t *node = found->record_count > 0 ? &found->node_array[0] : NULL;
     *ret_drained = node && (node->node_state & NODE_STATE_DRAIN) != 0;
-    *ret_ours = node && node->reason && string_starts(node->reason, DRAIN_MARK);
+    *ret_ours = node && node->reason && string_starts(node->reason, SLURM_DRAIN_MARK);
     slurm_free_node_info_msg(found);
     return node ? 0 : error_set(err, -EINVAL, "Slurm: there is no node %s", name);
 }
 
 int slurm_api_drain(const char *name, const char *reason, struct error *err)
 {
-    AUTO_FREE char *words = mem_printf(DRAIN_MARK "%s", reason ? reason : "");
+    AUTO_FREE char *words = mem_printf(SLURM_DRAIN_MARK "%s", reason ? reason : "");
     bool is_drained, is_ours;
     update_node_msg_t node;
 
@@ -685,7 +683,7 @@ int slurm_api_drain(const char *name, const char *reason, struct error *err)
         return code;
     slurm_init_update_node_msg(&node);
     node.node_names = (char *)(uintptr_t)name;
-    node.node_state = reason ? NODE_STATE_DRAIN : NODE_RESUME;
+    node.node_state = reason ? NODE_STATE_DRAIN : NODE_STATE_UNDRAIN;
     node.reason = reason ? words : NULL;
     set_author(&node);
     if (slurm_update_node(&node) != SLURM_SUCCESS)

@@ -15,6 +15,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+#define SLURM_DRAIN_MARK "tarn: " /* begins the reason of a drain by tarn */
+
 enum slurm_phase { SLURM_WAITS, SLURM_RUNS, SLURM_IS_OVER };
 
 enum slurm_end {
@@ -116,14 +118,14 @@ int slurm_api_nodes(const char *partition, struct slurm_nodes *ret, struct error
 /* Fails with -EAGAIN: there was no answer, so it may have been submitted. All other codes: Slurm
  * refused it. ret_id: 0: not known, of an adopted job. */
 int slurm_api_submit(const struct slurm_order *order, uint32_t *ret_id, struct error *err);
-/* SIGKILL cancels the job. has_steps: signal its steps only, not the batch script. Fails with
- * -EAGAIN (no answer) or -ESRCH (it does not run). */
 /* Fails with -EAGAIN or -ESRCH. */
 int slurm_api_comment(const char *job, const char *comment, struct error *err);
 /* Drain a node for this reason, or with NULL end a drain of tarn. A node that others drained stays
  * as it is. Fails with -EAGAIN, or -EINVAL (Slurm refuses it). */
 int slurm_api_drain(const char *node, const char *reason, struct error *err);
 int slurm_api_cancel(const char *job, struct error *err);
+/* SIGKILL cancels the job. has_steps: signal its steps only, not the batch script. Fails with
+ * -EAGAIN (no answer) or -ESRCH (it does not run). */
 int slurm_api_signal(uint32_t id, int signal, bool has_steps, struct error *err);
 
 void slurm_jobs_release(struct slurm_jobs *jobs);

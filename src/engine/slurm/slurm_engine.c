@@ -75,6 +75,7 @@ struct slurm_engine {
     bool is_looking_up;
     LIST(char *) lost_nodes; /* nodes on which nothing can start */
     LIST(char *) told_nodes; /* nodes that were reported */
+    LIST(char *) drained;    /* nodes that this daemon drained */
     struct slurm_nodes nodes;
 };
 
@@ -751,11 +752,31 @@ static void note(struct engine *engine, const char *name, uint64_t job, const ch
     slurm_adopt_note(only.adopt, name, job, words, is_over);
 }
 
-/* Of nodes without an exporter, nothing is known: their drains are not tarn's. */
+static bool has_our_drain(const char *name)
+{
+    LIST_EACH (const struct slurm_node, node, &only.nodes.all) {
+        if (strcmp(node->name, name) == 0)
+            return node->is_drained && string_starts(node->reason, SLURM_DRAIN_MARK);
+    }
+    return false;
+}
+
+static bool was_drained(const char *name)
+{
+    for (size_t i = 0; i < only.drained.count; i++) {
+        if (strcmp(only.drained.items[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A drain of tarn is in the listing of the nodes, or too new for it. */
 static void drain_faulty(struct engine *engine, const char *node, const char *reason)
 {
     (void)engine;
-    if (only.options.rules->slurm_exporter > 0)
+    if (reason && !was_drained(node))
+        list_add(&only.drained, mem_string(node));
+    if (reason || was_drained(node) || has_our_drain(node))
         slurm_worker_drain(only.worker, node, reason);
 }
 
@@ -776,6 +797,9 @@ static void destroy(struct engine *engine)
     for (size_t i = 0; i < only.told_nodes.count; i++)
         free(only.told_nodes.items[i]);
     list_release(&only.told_nodes);
+    for (size_t i = 0; i < only.drained.count; i++)
+        free(only.drained.items[i]);
+    list_release(&only.drained);
     slurm_nodes_release(&only.nodes);
     list_release(&only.unsure);
 }

@@ -188,6 +188,13 @@ static void drain(struct slurm_worker *worker, struct request *request)
 {
     struct error err;
 
+    for (size_t i = worker->unanswered.count; i-- > 0;) { /* this one replaces them */
+        struct request *older = &worker->unanswered.items[i];
+        if (!older->node || strcmp(older->node, request->node) != 0)
+            continue;
+        request_release(older);
+        list_remove(&worker->unanswered, i);
+    }
     int code = slurm_api_drain(request->node, request->reason, &err);
     if (code == -EAGAIN) {
         tell_problem(worker, err.text);
@@ -324,8 +331,10 @@ static void run(void *arg)
             struct request request = worker->requests.items[0];
             list_remove_first(&worker->requests, 1);
             uv_mutex_unlock(&worker->mutex);
-            if (request.order)
+            if (request.order) {
                 times.submitted = now;
+                times.due = times.due < now + SOON_MS * MS ? times.due : now + SOON_MS * MS;
+            }
             handle(worker, &request);
             uv_mutex_lock(&worker->mutex);
         }
