@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "engine/slurm/allocation.h"
 #include "engine/slurm/node_readings.h"
-#include "engine/slurm/relay_link.h"
+#include "engine/slurm/relay/relay_link.h"
 #include "engine/slurm/slurm_instance.h"
 #include "engine/slurm/slurm_meeting.h"
 #include "engine/slurm/slurm_order.h"

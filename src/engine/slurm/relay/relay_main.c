@@ -27,7 +27,7 @@
 #include "base/mem.h"
 #include "engine/local/local.h"
 #include "engine/local/shim_launch.h"
-#include "engine/slurm/relay_message.h"
+#include "engine/slurm/relay/relay_message.h"
 #include "io/file.h"
 #include "io/log.h"
 

@@ -12,7 +12,7 @@
 
 #include <uv.h>
 
-#include "engine/slurm/relay_message.h"
+#include "engine/slurm/relay/relay_message.h"
 
 struct relay_link_options {
     uv_loop_t *loop;

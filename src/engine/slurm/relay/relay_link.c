@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/slurm/relay_link.h"
+#include "engine/slurm/relay/relay_link.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/slurm/relay_message.h"
+#include "engine/slurm/relay/relay_message.h"
 
 #include <errno.h>
 #include <stdio.h>
