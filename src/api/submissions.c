@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* POST /v1/jobs: what was submitted, and when it starts. */
 
+#include <stdlib.h>
+
 #include "api/deferred.h"
 #include "api/routes.h"
 #include "api/view/view.h"
+#include "base/mem.h"
 #include "control/submit.h"
+#include "io/peer.h"
 #include "wire/job/submission.h"
 
 enum { LISTED_MAX = 100 /* numbers of jobs in a reply, for each document */ };
@@ -111,6 +115,24 @@ static void release_submitting(struct deferred *deferred)
     submit_release(&CONTAINER_OF(deferred, struct submitting, deferred)->submit);
 }
 
+/* A client on another machine has no directory here: its jobs begin in the user's home. */
+static void add_home(json_t *document, const struct identity *who)
+{
+    if (!json_is_object(document) || json_object_get(document, "sender_cwd") || !who->has_uid)
+        return;
+    AUTO_FREE char *home = peer_home(who->uid);
+    json_object_set_new(document, "sender_cwd", json_string(home));
+}
+
+static void add_homes(json_t *body, const struct identity *who)
+{
+    json_t *document;
+    size_t i;
+
+    add_home(body, who);
+    json_array_foreach(body, i, document) add_home(document, who);
+}
+
 json_t *handle_submit(struct call *call)
 {
     static const struct deferred_ops ops = { run_submitting, answer_submitting, release_submitting,
@@ -122,6 +144,8 @@ json_t *handle_submit(struct call *call)
         deferred_create(call, sizeof(*submitting), is_dry_run ? &dry_ops : &ops);
 
     int code = read_body(call);
+    if (code == 0)
+        add_homes(call->body, call->request->who);
     if (code == 0)
         code = submit_read(&submitting->submit, call->request->who, TAKE(call->body), &call->err);
     submitting->submit.is_dry_run = is_dry_run;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/remote.h"
 #include "cli/screen.h"
 #include "cli/slurm/slurm.h"
 
@@ -163,5 +164,7 @@ int cli_main(int argc, char **argv, const struct command *commands)
     if (!command)
         return unknown_command(verb);
     argv[1] = (char *)(uintptr_t)command->name;
+    if (remote_takes(command->name))
+        return remote_exec(argv + 1);
     return flush(run(command, argc - 1, argv + 1));
 }

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/remote.h"
 #include "cli/screen.h"
 #include "wire/job/sbatch.h"
 
@@ -225,7 +226,7 @@ static int set(struct reading *reading, const struct option_entry *option, const
         reading->options->is_quiet = true;
         break;
     case COMMON_SOCKET:
-        setenv("TARN_SOCKET", value, 1);
+        use_socket(value);
         break;
     case COMMON_HELP:
         reading->is_help = true;

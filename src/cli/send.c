@@ -243,8 +243,11 @@ static char *starting_place(const char *file)
     return path;
 }
 
+/* Directories and environment of this machine mean nothing on another one. */
 static void add_sender(json_t *document, const char *file)
 {
+    if (remote_is_given())
+        return;
     AUTO_FREE char *here = starting_place(file);
 
     if (here && here[0] == '/')
@@ -275,7 +278,7 @@ static int check_folders(const struct submission *submission, struct error *err)
             const struct job_draft *job = &stage->jobs[k];
             struct stat info;
 
-            if (!job->cwd || job->depend_count > 0)
+            if (!job->cwd || job->depend_count > 0 || remote_is_given())
                 continue;
             int code = stat(job->cwd, &info) < 0 ? errno : S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
             if (code != 0)
@@ -376,7 +379,7 @@ static int read_all(struct sending *sending, int argc, char **argv, struct error
     if (sending->sbatch.is_help)
         return 0;
     if (sending->sbatch.socket)
-        setenv("TARN_SOCKET", sending->sbatch.socket, 1);
+        use_socket(sending->sbatch.socket);
     sending->is_dry = sending->is_dry || sending->sbatch.is_test;
     sending->is_ids = sending->is_ids || sending->sbatch.is_parsable;
     if (sending->sbatch.file && rest < argc)

@@ -233,18 +233,53 @@ static int daemon_start(const struct paths *paths, const char *devices, struct e
     return code;
 }
 
+static int open_client(struct session *session, const char *devices, struct error *err)
+{
+    struct dial_place place = { .name = session->paths.socket };
+
+    if (remote_is_given()) {
+        int code = remote_open(devices, &session->remote, err);
+        if (code < 0)
+            return code;
+        place = session->remote.place;
+    }
+    session->client = client_create(&place);
+    return 0;
+}
+
+static void close_client(struct session *session)
+{
+    client_destroy(session->client);
+    session->client = NULL;
+    remote_release(&session->remote);
+}
+
 int session_open(struct session *session, struct error *err)
 {
     *session = (struct session){ 0 };
     int code = paths_find(&session->paths, err);
 
-    if (code == 0)
-        session->client = client_create(session->paths.socket);
-    return code;
+    return code < 0 ? code : open_client(session, NULL, err);
+}
+
+bool session_is_remote(const struct session *session)
+{
+    return session->remote.name != NULL;
+}
+
+/* The proxy on the other machine starts it. */
+static int start_remote(struct session *session, const char *devices, struct error *err)
+{
+    close_client(session);
+    return open_client(session, devices ? devices : "", err);
 }
 
 int session_start(struct session *session, const char *devices, struct error *err)
 {
+    if (session->remote.may_start)
+        return 0;
+    if (session_is_remote(session))
+        return start_remote(session, devices, err);
     if (client_connect(session->client, NULL) == 0)
         return 0;
     return daemon_start(&session->paths, devices, err);
@@ -252,8 +287,7 @@ int session_start(struct session *session, const char *devices, struct error *er
 
 void session_release(struct session *session)
 {
-    client_destroy(session->client);
-    session->client = NULL;
+    close_client(session);
     paths_release(&session->paths);
 }
 

@@ -12,20 +12,25 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/options.h"
+#include "cli/remote.h"
 #include "io/client.h"
 #include "io/paths.h"
 #include "wire/json.h"
 
 struct session {
     struct client *client;
-    struct paths paths;
+    struct paths paths;   /* of this machine */
+    struct remote remote; /* is used if it has a name */
 };
 
-/* Finds the socket of the daemon; sends nothing yet. */
+/* Finds the socket of the daemon, or logs in to the machine that TARN_HOST names; sends nothing
+ * yet. */
 int session_open(struct session *session, struct error *err);
 /* Starts a daemon if none listens; devices: its --devices, or NULL. */
 int session_start(struct session *session, const char *devices, struct error *err);
 void session_release(struct session *session);
+/* Whether the daemon is on another machine. */
+bool session_is_remote(const struct session *session);
 /* Whether a daemon holds the state, as far as this user can know. */
 bool session_is_held(const struct session *session);
 

@@ -9,13 +9,12 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 
-enum { CHUNK_BYTES = 64 * 1024, CHUNKS_AT_ONCE = 16, CONNECT_TIMEOUT_S = 10, STREAMS_MAX = 16 };
+enum { CHUNK_BYTES = 64 * 1024, CHUNKS_AT_ONCE = 16, STREAMS_MAX = 16 };
 
 /* One request and its reply. */
 struct client_transfer {
@@ -29,7 +28,7 @@ struct client_transfer {
 };
 
 struct client {
-    char *socket;
+    struct dial_place place;
     struct client_transfer call; /* its connection is used again for each call */
     struct client_stream *streams[STREAMS_MAX];
     unsigned stream_count;
@@ -37,11 +36,11 @@ struct client {
     bool has_news; /* the next wait ends at once */
 };
 
-struct client *client_create(const char *socket)
+struct client *client_create(const struct dial_place *place)
 {
     struct client *client = mem_zero(1, sizeof(*client));
 
-    client->socket = mem_string(socket);
+    client->place = *place;
     client->call.fd = client->watched_fd = -1;
     return client;
 }
@@ -60,7 +59,6 @@ void client_destroy(struct client *client)
         return;
     assert(client->stream_count == 0);
     disconnect(&client->call);
-    free(client->socket);
     free(client);
 }
 
@@ -73,7 +71,7 @@ void client_watch(struct client *client, int fd)
 
 static int failed(const struct client *client, int code, struct error *err)
 {
-    return error_set(err, code, "daemon at %s: %s", client->socket, strerror(-code));
+    return error_set(err, code, "daemon at %s: %s", client->place.name, strerror(-code));
 }
 
 static int on_body(http_parser *parser, const char *bytes, size_t length)
@@ -95,27 +93,6 @@ static int on_complete(http_parser *parser)
     return 0;
 }
 
-static int dial(const char *path, int *ret_fd)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    const struct timeval limit = { .tv_sec = CONNECT_TIMEOUT_S };
-
-    if (strlen(path) >= sizeof(address.sun_path))
-        return -ENAMETOOLONG;
-    memcpy(address.sun_path, path, strlen(path));
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -errno;
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)); /* of connect, too */
-    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
-        int code = -errno;
-        close(fd);
-        return code;
-    }
-    *ret_fd = fd;
-    return 0;
-}
-
 /* Whether a connection that was used can take another request: the daemon closes an idle one. */
 static bool is_usable(const struct client_transfer *transfer)
 {
@@ -124,14 +101,20 @@ static bool is_usable(const struct client_transfer *transfer)
     return transfer->fd >= 0 && poll(&news, 1, 0) == 0;
 }
 
+int client_dial(const struct client *client, int *ret_fd, struct error *err)
+{
+    int code = dial(&client->place, ret_fd);
+
+    return code < 0 ? failed(client, code, err) : 0;
+}
+
 static int transfer_connect(const struct client *client, struct client_transfer *transfer,
                             struct error *err)
 {
     if (is_usable(transfer))
         return 0;
     disconnect(transfer);
-    int code = dial(client->socket, &transfer->fd);
-    return code < 0 ? failed(client, code, err) : 0;
+    return client_dial(client, &transfer->fd, err);
 }
 
 static int transfer_begin(const struct client *client, struct client_transfer *transfer,
@@ -188,13 +171,13 @@ static int transfer_go(const struct client *client, struct client_transfer *tran
         http_parser_execute(&transfer->parser, &settings, chunk, (size_t)length);
         if (transfer->is_too_large)
             return error_set(err, -EFBIG, "daemon at %s: more than %zu MiB in the reply",
-                             client->socket, transfer->body_max >> 20);
+                             client->place.name, transfer->body_max >> 20);
         if (HTTP_PARSER_ERRNO(&transfer->parser) != HPE_OK)
-            return error_set(err, -EIO, "daemon at %s: %s", client->socket,
+            return error_set(err, -EIO, "daemon at %s: %s", client->place.name,
                              http_errno_description(HTTP_PARSER_ERRNO(&transfer->parser)));
         if (length == 0 && !transfer->is_over)
             return error_set(err, -EIO, "daemon at %s: it closed the connection without a reply",
-                             client->socket);
+                             client->place.name);
     }
     return 0;
 }
@@ -235,7 +218,8 @@ static int finish_call(struct client *client, const struct client_request *reque
         if (news[1].revents & POLLIN)
             return error_set(err, -EINTR, "interrupted");
         if (seconds_now() > until)
-            return error_set(err, -ETIMEDOUT, "daemon at %s: no answer in time", client->socket);
+            return error_set(err, -ETIMEDOUT, "daemon at %s: no answer in time",
+                             client->place.name);
     }
 }
 

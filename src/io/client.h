@@ -2,7 +2,7 @@
 #ifndef IO_CLIENT_H
 #define IO_CLIENT_H
 
-/* client - an HTTP client of the daemon's Unix socket, on http_parser
+/* client - an HTTP client of the daemon, on http_parser
  *
  * Calls wait for their reply. Streams deliver bytes while client_wait() runs: after each wait the
  * caller consumes the received bytes and clears them. The connection of calls is reused.
@@ -23,6 +23,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "io/dial.h"
 
 enum {
     CLIENT_REPLY_MAX = 256 << 20,
@@ -59,13 +60,16 @@ struct client_stream {
     struct client *client;
 };
 
-struct client *client_create(const char *socket);
+/* The place must outlive the client. */
+struct client *client_create(const struct dial_place *place);
 void client_destroy(struct client *client); /* NULL is fine */
 DEFINE_AUTO(client)
 
 /* A descriptor that ends every wait when it becomes readable; -1: none. */
 void client_watch(struct client *client, int fd);
 
+/* A connection for the caller, who owns it. */
+int client_dial(const struct client *client, int *ret_fd, struct error *err);
 /* Connect for the calls that follow; a call does it otherwise. */
 int client_connect(struct client *client, struct error *err);
 /* A reply with a status of 400 or above is a reply, not a failure. */

@@ -19,6 +19,13 @@ void peer_name(uid_t uid, char name[IDENTITY_NAME_SIZE])
         snprintf(name, IDENTITY_NAME_SIZE, "%u", (unsigned)uid);
 }
 
+char *peer_home(uid_t uid)
+{
+    const struct passwd *user = getpwuid(uid);
+
+    return mem_string(user && user->pw_dir && user->pw_dir[0] == '/' ? user->pw_dir : "/");
+}
+
 static void add_groups(int fd, struct identity *identity)
 {
     socklen_t size = 0;

@@ -4,7 +4,7 @@
 
 /* peer - the identity of the peer of a Unix socket, from the kernel (SO_PEERCRED)
  *
- * The only place that looks up the name of a requesting user.
+ * The only place that looks up the names and home directories of requesting users.
  */
 
 #include "base/identity.h"
@@ -16,5 +16,7 @@ void peer_release(struct identity *identity);
 
 /* The name of a user of this machine, or the number if there is none. */
 void peer_name(uid_t uid, char name[IDENTITY_NAME_SIZE]);
+/* Their home directory, malloc'd; "/" if there is none. */
+char *peer_home(uid_t uid);
 
 #endif

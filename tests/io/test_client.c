@@ -79,7 +79,8 @@ static const struct client_request get = { .method = "GET", .path = "/x" };
 static void a_connection_takes_call_after_call(void **state)
 {
     struct server *server = *state;
-    AUTO(client) struct client *client = client_create(server->path);
+    AUTO(client)
+    struct client *client = client_create(&(struct dial_place){ .name = server->path });
     struct client_reply reply;
     struct error err;
 
@@ -118,7 +119,8 @@ static void a_reply_that_breaks_off_is_a_failure(void **state)
         (void)state;
         assert_int_equal(start(&one), 0);
         struct server *server = one;
-        AUTO(client) struct client *client = client_create(server->path);
+        AUTO(client)
+        struct client *client = client_create(&(struct dial_place){ .name = server->path });
         serve(server, (const char *[]){ cases[i].reply, NULL });
         assert_int_equal(client_call(client, &get, &reply, &err), -EIO);
         assert_non_null(strstr(err.text, cases[i].words));
@@ -128,7 +130,8 @@ static void a_reply_that_breaks_off_is_a_failure(void **state)
 
 static void without_a_server_it_says_so(void **state)
 {
-    AUTO(client) struct client *client = client_create("/tmp/tarn-client.none");
+    AUTO(client)
+    struct client *client = client_create(&(struct dial_place){ .name = "/tmp/tarn-client.none" });
     struct client_stream stream;
     struct client_reply reply;
     struct error err;
@@ -146,7 +149,8 @@ static void without_a_server_it_says_so(void **state)
 static void a_stream_brings_events_until_it_ends(void **state)
 {
     struct server *server = *state;
-    AUTO(client) struct client *client = client_create(server->path);
+    AUTO(client)
+    struct client *client = client_create(&(struct dial_place){ .name = server->path });
     struct client_stream stream;
     struct client_event event;
     struct error err;

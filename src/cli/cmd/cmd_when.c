@@ -112,7 +112,7 @@ int run_when(const struct options *arguments)
                     arguments->argv[rest]);
     else {
         if (sbatch.socket)
-            setenv("TARN_SOCKET", sbatch.socket, 1);
+            use_socket(sbatch.socket);
         status = when_like(&sbatch);
     }
     sbatch_release(&sbatch);
