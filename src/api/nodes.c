@@ -37,6 +37,7 @@ json_t *handle_nodes(struct call *call)
                              (json_int_t)(node->memory_mib - room->memory_mib), "gpus",
                              view_milli(total), "gpus_given", view_milli(given)));
         json_t *view = json_array_get(nodes, json_array_size(nodes) - 1);
+        json_object_set_new(view, "drained", text_or_null(node->drained));
         json_object_set_new(view, "spot", json_boolean(node->is_spot));
         json_object_set_new(view, "type", text_or_null(node->type));
         json_object_set_new(view, "price",

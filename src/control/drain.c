@@ -3,17 +3,15 @@
 
 #include "control/lookup.h"
 
-/* The node as an event that changes nothing; a node that is down is refused. */
-static int describe(const struct control *control, const char *name, const char *why_not,
-                    struct event *ret, struct error *err)
+/* The node as an event that changes nothing. */
+static int describe(const struct control *control, const char *name, struct event *ret,
+                    struct error *err)
 {
     const struct node *node = NULL;
 
     int code = node_find(control_state(control), name, &node, err);
     if (code < 0)
         return code;
-    if (node->state == NODE_DOWN)
-        return error_set(err, REFUSED_CONFLICT, "node %s is down; %s", name, why_not);
     *ret = (struct event){ .kind = EVENT_NODE };
     state_describe_node(node, &ret->node);
     return 0;
@@ -24,13 +22,19 @@ int drain_node(const struct control *control, const char *name, const char *reas
 {
     struct event event;
 
-    int code = describe(control, name, "no jobs start on it", &event, err);
+    int code = describe(control, name, &event, err);
     if (code < 0)
         return code;
-    if (!reason && event.node.state != NODE_DRAINED)
+    bool is_down = event.node.state == NODE_DOWN;
+    bool is_drained = is_down ? event.node.drained != NULL : event.node.state == NODE_DRAINED;
+    if (!reason && !is_drained)
         return error_set(err, REFUSED_CONFLICT, "node %s is not drained", name);
-    event.node.state = reason ? NODE_DRAINED : NODE_UP;
-    event.node.reason = reason;
+    if (is_down) {
+        event.node.drained = reason; /* it stays so when it returns */
+    } else {
+        event.node.state = reason ? NODE_DRAINED : NODE_UP;
+        event.node.reason = reason;
+    }
     control_emit(control, event);
     return 0;
 }
@@ -57,9 +61,11 @@ int interrupt(const struct control *control, const char *name, const struct inte
 {
     struct event event;
 
-    int code = describe(control, name, "it cannot be interrupted", &event, err);
+    int code = describe(control, name, &event, err);
     if (code < 0)
         return code;
+    if (event.node.state == NODE_DOWN)
+        return error_set(err, REFUSED_CONFLICT, "node %s is down; it cannot be interrupted", name);
     if (wish->is_cancelled && event.node.going_at == 0)
         return error_set(err, REFUSED_CONFLICT, "node %s: no interruption is announced", name);
     event.node.going_at = wish->is_cancelled ? 0 : usec_after(control_now(control), wish->notice);

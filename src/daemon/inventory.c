@@ -60,8 +60,15 @@ static void emit_node(struct inventory *inventory, const struct engine_node *sai
     if (is_kept) {
         ; /* an administrator keeps it empty, whether it is there or not */
     } else if (said->is_down) {
+        if (now->state == NODE_DRAINED && !is_drained_by_engine(now))
+            now->drained = now->reason; /* it stays drained when it returns */
         now->state = NODE_DOWN;
         now->reason = said->reason;
+    } else if (now->state == NODE_DOWN && or_empty(now->drained)[0]) {
+        now->state = NODE_DRAINED;
+        now->reason = now->drained;
+        now->drained = NULL;
+        now->going_at = 0;
     } else if (said->is_drained && (now->state != NODE_DRAINED || is_drained_by_engine(now))) {
         now->state = NODE_DRAINED;
         now->reason = drained;

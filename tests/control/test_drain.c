@@ -27,7 +27,7 @@ static void a_drained_node_counts_as_no_room(void **state)
     assert_int_equal(desk->state->capacity.milli, 6000);
 }
 
-static void what_is_not_drained_or_down_is_refused(void **state)
+static void what_is_not_drained_is_refused(void **state)
 {
     (void)state;
     AUTO(desk) struct desk *desk = desk_create();
@@ -38,10 +38,25 @@ static void what_is_not_drained_or_down_is_refused(void **state)
                    "node a is not drained");
     ASSERT_REFUSED(desk, drain_device(&desk->control, "a/0", NULL, &err), REFUSED_CONFLICT,
                    "gpu a/0 is not drained");
+}
+
+static void a_node_that_is_down_can_be_drained_for_its_return(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+
     desk_tell(desk,
-              (struct event){ .kind = EVENT_NODE, .node = { .name = "a", .state = NODE_DOWN } });
-    ASSERT_REFUSED(desk, drain_node(&desk->control, "a", "x", &err), REFUSED_CONFLICT,
-                   "node a is down; no jobs start on it");
+              (struct event){ .kind = EVENT_NODE,
+                              .node = { .name = "a", .state = NODE_DOWN, .reason = "no power" } });
+    ASSERT_REFUSED(desk, drain_node(&desk->control, "a", NULL, &err), REFUSED_CONFLICT,
+                   "node a is not drained");
+    ASSERT_DONE(drain_node(&desk->control, "a", "new disk", &err));
+    assert_int_equal(node_a(desk)->state, NODE_DOWN);
+    assert_string_equal(node_a(desk)->reason, "no power");
+    assert_string_equal(node_a(desk)->drained, "new disk");
+    ASSERT_DONE(drain_node(&desk->control, "a", NULL, &err));
+    assert_null(node_a(desk)->drained);
+    assert_int_equal(node_a(desk)->state, NODE_DOWN);
 }
 
 static void a_drained_gpu_stays_so_whatever_is_reported_of_it(void **state)
@@ -119,7 +134,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_drained_node_counts_as_no_room),
-        cmocka_unit_test(what_is_not_drained_or_down_is_refused),
+        cmocka_unit_test(what_is_not_drained_is_refused),
+        cmocka_unit_test(a_node_that_is_down_can_be_drained_for_its_return),
         cmocka_unit_test(a_drained_gpu_stays_so_whatever_is_reported_of_it),
         cmocka_unit_test(a_gpu_is_found_by_uuid_by_place_and_by_a_number_that_one_has),
         cmocka_unit_test(a_machine_is_taken_away_or_stays),

@@ -163,6 +163,27 @@ def test_a_drained_node_gets_no_job(daemon):
     assert daemon.api.wait_end(waiting)["result"] == "ok"
 
 
+def test_a_drain_outlasts_the_absence_of_the_node(daemon):
+    tarn(daemon, "drain", "n2", "--reason", "new disk")
+    take_away(daemon, "n2")
+    wait_until("n2 is down", lambda: node(daemon, "n2")["state"] == "down")
+    assert node(daemon, "n2")["drained"] == "new disk"
+    daemon.kill()
+    daemon.start()
+    assert node(daemon, "n2")["drained"] == "new disk"
+    bring_back(daemon, "n2")
+    wait_until("n2 is back", lambda: node(daemon, "n2")["state"] != "down")
+    assert (node(daemon, "n2")["state"], node(daemon, "n2")["reason"]) == ("drained", "new disk")
+    tarn(daemon, "undrain", "n2")
+    assert node(daemon, "n2")["state"] == "up"
+    take_away(daemon, "n2")
+    wait_until("n2 is down", lambda: node(daemon, "n2")["state"] == "down")
+    tarn(daemon, "drain", "n2", "--reason", "look at it")
+    tarn(daemon, "undrain", "n2")
+    bring_back(daemon, "n2")
+    wait_until("n2 is up", lambda: node(daemon, "n2")["state"] == "up")
+
+
 def test_an_output_is_named_by_the_node(daemon):
     folder = os.path.join(daemon.state, "out")
     os.mkdir(folder)

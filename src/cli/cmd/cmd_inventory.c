@@ -210,9 +210,12 @@ static void cell_fate(struct table *table, const json_t *node, const char *key)
         table_add_format(table, "taken away at %s",
                          clock_format(clock, field_time(node, "going_at")));
         table_style(table, TABLE_BAD);
-    } else
-        table_add_format(table, "%s%s", field_is_true(node, "spot") ? "spot " : "",
-                         field_text(node, key));
+    } else {
+        const char *drained = field_text(node, "drained"); /* of a node that is down */
+
+        table_add_format(table, "%s%s%s%s", field_is_true(node, "spot") ? "spot " : "",
+                         field_text(node, key), drained[0] ? "; then drained: " : "", drained);
+    }
 }
 
 /* "h100x8 rack=r7 zone=a" */

@@ -58,6 +58,7 @@ void node_release(struct node *node)
     free(node->labels);
     free(node->name);
     free(node->reason);
+    free(node->drained);
     free(node->rack);
     free(node->block);
     free(node->type);

@@ -73,6 +73,7 @@ static int load_node(struct state *state, const struct node *saved, struct error
 
     record_own(snapshot_type(NODE), &node);
     string_put(&node.reason, string_or_null(saved->reason));
+    string_put(&node.drained, string_or_null(saved->drained));
     list_add(&state->nodes, node);
     list_add(&state->room.nodes, (struct room_node){ node.cpu_milli, node.memory_mib });
     state_name_node(state, (uint32_t)state->nodes.count - 1);

@@ -38,6 +38,7 @@ static int fold_node(struct state *state, const struct event_node *event)
     node->memory_mib = event->memory_mib;
     node->state = event->state;
     string_put(&node->reason, string_or_null(event->reason));
+    string_put(&node->drained, string_or_null(event->drained));
     string_set(&node->reported.rack, event->rack);
     string_set(&node->reported.block, event->block);
     string_set(&node->reported.type, event->type);

@@ -192,6 +192,7 @@ void state_describe_node(const struct node *node, struct event_node *ret)
         .memory_mib = node->memory_mib,
         .state = node->state,
         .reason = node->reason,
+        .drained = node->drained,
         .rack = node->reported.rack,
         .block = node->reported.block,
         .spot = node->reported.is_spot,
