@@ -24,6 +24,8 @@ void api_destroy(struct api *api);
 
 /* The handler of the HTTP server; user is the struct api. */
 void api_handle(void *user, struct http_request *request);
+/* The identity of a request over TCP: an http_admit_fn (admission.c). */
+int api_admit(void *user, struct http_request *request, struct identity *ret, struct error *err);
 /* Serves only /metrics and below; for a public socket. */
 void api_handle_metrics(void *user, struct http_request *request);
 

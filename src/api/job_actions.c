@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "control/job_change.h"
 #include "control/phrases.h"
+#include "control/queue_policy.h"
 #include "control/when.h"
 #include "time/begin.h"
 #include "wire/job/signal_name.h"
@@ -120,6 +121,13 @@ static int check_enter(const struct call *call, const struct job *job, uint64_t 
     if (!identity_may(call->request->who, job->uid))
         return error_set(err, REFUSED_FORBIDDEN, "job %" PRIu64 ": belongs to another user",
                          job->id);
+    int code = queue_policy_check_reach(api_state(call->api), call->request->who, job->queue, err);
+    if (code < 0)
+        return code;
+    if (call->request->who->source != IDENTITY_PEER)
+        return error_set(err, REFUSED_NEVER,
+                         "exec: not over the network; a connection to the job is passed over the "
+                         "Unix socket only");
     if (!call->api->ports.attempts.enter)
         return error_set(err, REFUSED_NEVER, "exec: this engine cannot run a command inside a job");
     if (job->state != JOB_RUNNING)

@@ -3,6 +3,7 @@
 
 #include "api/routes.h"
 #include "api/view/view.h"
+#include "control/queue_policy.h"
 #include "wire/job/job_launch.h"
 
 enum { STAGE_JOBS_MAX = 10000 };
@@ -33,7 +34,8 @@ static json_t *view_launch(struct call *call, const struct job *job)
     AUTO_RELEASE(text) struct text bytes = { 0 }, environment = { 0 };
     AUTO(launch) struct launch *launch = NULL;
 
-    if (!identity_may(call->request->who, job->uid))
+    if (!identity_may(call->request->who, job->uid) ||
+        !queue_policy_reaches(api_state(call->api), call->request->who, job->queue))
         return json_null();
     if (blobs->get(blobs->user, job->launch, &bytes, NULL) < 0 ||
         launch_from_json(text_string(&bytes), bytes.length, &launch, NULL) < 0)

@@ -139,6 +139,14 @@ struct api_daemon {
     bool has_no_jobs;     /* it only serves /metrics of the devices (daemon/exporter.c) */
 };
 
+/* The TCP socket of the API (daemon/door.h). */
+struct api_door {
+    const char *address; /* NULL: there is none */
+    bool is_tls;
+    const char *const *hosts; /* more names of this server; ends with NULL */
+    const char *proxy_from, *proxy_secret, *proxy_header; /* a trusted proxy; NULL: none */
+};
+
 struct api_ports {
     struct control control;
     struct api_planner planner;
@@ -149,6 +157,7 @@ struct api_ports {
     struct api_studies studies;
     struct api_forecasts forecasts;
     struct api_daemon daemon;
+    struct api_door door;
 };
 
 #endif

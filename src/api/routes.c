@@ -72,6 +72,10 @@ static const struct route {
       "reservations: only administrators make and remove them" },
     { "GET", "/v1/cron", handle_crons, NULL },
     { "DELETE", "/v1/cron/*", handle_cron_remove, NULL },
+    { "GET", "/v1/whoami", handle_whoami, NULL },
+    { "GET", "/v1/tokens", handle_tokens, NULL },
+    { "POST", "/v1/tokens", handle_token_create, NULL },
+    { "DELETE", "/v1/tokens/*", handle_token_revoke, NULL },
     { "GET", "/v1/daemon", handle_daemon, NULL },
     { "POST", "/v1/stop", handle_stop, "stop: only for administrators" },
 };
@@ -137,15 +141,36 @@ static bool path_matches(const char *pattern, const char *path, struct call *cal
     return *path == '\0';
 }
 
+/* Questions are asked with POST, too. */
+static enum identity_scope scope_of(const struct route *route)
+{
+    static call_fn *const questions[] = { handle_when_like, handle_choose, handle_whatif,
+                                          handle_rehearsal };
+    bool is_question = strcmp(route->method, "GET") == 0;
+
+    for (size_t i = 0; i < COUNT_OF(questions); i++)
+        is_question |= route->handle == questions[i];
+    return is_question ? SCOPE_READ : SCOPE_SUBMIT;
+}
+
+static int check_right(const struct route *route, const struct identity *who, struct error *err)
+{
+    enum identity_scope needed = route->admins ? SCOPE_ADMIN : scope_of(route);
+
+    if (who->scope < needed)
+        return error_set(err, REFUSED_FORBIDDEN, "the scope of the token is '%s'; expected '%s'",
+                         identity_scope_name(who->scope), identity_scope_name(needed));
+    return !route->admins || who->is_admin ? 0
+                                           : error_set(err, REFUSED_FORBIDDEN, "%s", route->admins);
+}
+
 static void run(const struct route *route, struct call *call)
 {
-    bool may = !route->admins || call->request->who->is_admin;
 
     if (call->api->inquiry && call->api->ports.control.clock.now)
         inquiry_set_time(call->api->inquiry, api_now(call->api));
-    if (!may)
-        call->code = error_set(&call->err, REFUSED_FORBIDDEN, "%s", route->admins);
-    json_t *body = may ? route->handle(call) : NULL;
+    call->code = check_right(route, call->request->who, &call->err);
+    json_t *body = call->code == 0 ? route->handle(call) : NULL;
     if (call->code < 0)
         reply_error(call->request, call->code, &call->err);
     else if (body)

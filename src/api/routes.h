@@ -25,7 +25,8 @@ call_fn handle_whatif, handle_rehearsal;                                   /* qu
 call_fn handle_report;                                                     /* usage_report.c */
 call_fn handle_estimates;                                                  /* estimates.c */
 call_fn handle_reservations, handle_reserve, handle_unreserve;             /* reservations.c */
+call_fn handle_tokens, handle_token_create, handle_token_revoke;           /* tokens.c */
 call_fn handle_crons, handle_cron_remove;                                  /* repeats.c */
-call_fn handle_daemon, handle_stop;                                        /* service.c */
+call_fn handle_daemon, handle_stop, handle_whoami;                         /* service.c */
 
 #endif

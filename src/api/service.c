@@ -5,6 +5,21 @@
 #include "api/routes.h"
 #include "api/view/view.h"
 #include "io/peer.h"
+#include "io/tls.h"
+#include "wire/json.h"
+
+/* Null: the API is not served over TCP. */
+static json_t *view_door(const struct api_door *door)
+{
+    char fingerprint[TLS_FINGERPRINT_SIZE];
+
+    if (!door->address)
+        return json_null();
+    if (door->is_tls)
+        tls_fingerprint(fingerprint);
+    return json_pack("{s:s, s:b, s:o}", "address", door->address, "tls", door->is_tls,
+                     "fingerprint", door->is_tls ? json_string(fingerprint) : json_null());
+}
 
 json_t *handle_daemon(struct call *call)
 {
@@ -14,13 +29,27 @@ json_t *handle_daemon(struct call *call)
     char owner[IDENTITY_NAME_SIZE];
 
     peer_name(api_control(api)->owner, owner);
-    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:i, s:o}", "version",
-                     TARN_VERSION, "pid", (int)getpid(), "state_dir", daemon->state_dir, "socket",
-                     daemon->socket, "user", owner, "engine", daemon->engine, "devices",
-                     daemon->devices, "disk_full", planner->trouble(planner->user) != NULL,
-                     "machine_wide", daemon->is_machine_wide, "started",
-                     view_time(api, daemon->started), "api", 1, "isolation",
-                     view_isolation(&api->ports.attempts.isolation));
+    return json_pack(
+        "{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:i, s:o, s:o}", "version",
+        TARN_VERSION, "pid", (int)getpid(), "state_dir", daemon->state_dir, "socket",
+        daemon->socket, "user", owner, "engine", daemon->engine, "devices", daemon->devices,
+        "disk_full", planner->trouble(planner->user) != NULL, "machine_wide",
+        daemon->is_machine_wide, "started", view_time(api, daemon->started), "api", 1, "isolation",
+        view_isolation(&api->ports.attempts.isolation), "listen", view_door(&api->ports.door));
+}
+
+json_t *handle_whoami(struct call *call)
+{
+    static const char *const sources[] = {
+        [IDENTITY_PEER] = "peer", [IDENTITY_TOKEN] = "token", [IDENTITY_PROXY] = "proxy"
+    };
+    const struct identity *who = call->request->who;
+
+    return json_pack(
+        "{s:s, s:b, s:s, s:s, s:o, s:o}", "user", who->name, "administrator", who->is_admin,
+        "scope", identity_scope_name(who->scope), "by",
+        who->source < COUNT_OF(sources) && sources[who->source] ? sources[who->source] : "unknown",
+        "queues", json_names(who->queues), "token", number_or_null((int64_t)who->token));
 }
 
 json_t *handle_stop(struct call *call)

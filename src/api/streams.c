@@ -15,6 +15,7 @@
 #include "api/routes.h"
 #include "api/view/view.h"
 #include "base/mem.h"
+#include "control/queue_policy.h"
 #include "core/job/gang_size.h"
 
 enum {
@@ -253,6 +254,9 @@ json_t *handle_output(struct call *call)
         code = error_set(&call->err, REFUSED_FORBIDDEN,
                          "job %" PRIu64 ": only its owner and administrators can read its output",
                          job->id);
+    if (code == 0)
+        code = queue_policy_check_reach(api_state(call->api), call->request->who, job->queue,
+                                        &call->err);
     if (code == 0 && rank >= request_most(state_request(api_state(call->api), job)))
         code = error_set(&call->err, REFUSED_BAD, "job %" PRIu64 ": has no rank %" PRIu32, job->id,
                          rank);

@@ -2,12 +2,17 @@
 #include "base/identity.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
 
 void identity_set(struct identity *identity, enum identity_source source, const char *name,
                   uid_t uid, gid_t gid, uid_t owner)
 {
     *identity = (struct identity){
         .source = source,
+        .scope = SCOPE_ADMIN,
         .has_uid = true,
         .is_admin = uid == 0 || uid == owner,
         .uid = uid,
@@ -17,6 +22,37 @@ void identity_set(struct identity *identity, enum identity_source source, const 
         snprintf(identity->name, sizeof(identity->name), "%s", name);
     else
         snprintf(identity->name, sizeof(identity->name), "%u", (unsigned)uid);
+}
+
+void identity_narrow(struct identity *identity, enum identity_scope scope, const char *queues)
+{
+    identity->scope = scope < identity->scope ? scope : identity->scope;
+    identity->is_admin &= identity->scope == SCOPE_ADMIN;
+    free(identity->queues);
+    identity->queues = queues && queues[0] ? mem_string(queues) : NULL;
+}
+
+void identity_release(struct identity *identity)
+{
+    free(identity->groups);
+    free(identity->queues);
+    *identity = IDENTITY_NONE;
+}
+
+static const char *const scope_names[SCOPES] = { "none", "read", "submit", "queues", "admin" };
+
+const char *identity_scope_name(enum identity_scope scope)
+{
+    return scope_names[scope < SCOPES ? scope : SCOPE_NONE];
+}
+
+enum identity_scope identity_scope_find(const char *name)
+{
+    for (enum identity_scope i = SCOPE_READ; i < SCOPES; i++) {
+        if (strcmp(scope_names[i], name) == 0)
+            return i;
+    }
+    return SCOPE_NONE;
 }
 
 bool identity_owns(const struct identity *identity, uid_t uid)

@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli/https.h"
 #include "cli/screen.h"
 
 #define PERSIST "ControlPersist=600"
@@ -68,7 +69,9 @@ static bool is_safe(const char *text, const char *more)
 static int read_address(const char *given, struct address *ret, struct error *err)
 {
     if (!string_starts(given, scheme))
-        return error_set(err, -EINVAL, "TARN_HOST '%.80s': expected ssh://[USER@]HOST[:PORT]",
+        return error_set(err, -EINVAL,
+                         "TARN_HOST '%.80s': expected ssh://[USER@]HOST[:PORT] or "
+                         "https://HOST[:PORT]",
                          given);
     const char *from = given + strlen(scheme), *slash = strchr(from, '/');
     size_t length = slash ? (size_t)(slash - from) : strlen(from);
@@ -210,7 +213,7 @@ bool remote_takes(const char *command)
     return false;
 }
 
-int remote_exec(char *const *argv)
+static int ssh_exec(char *const *argv)
 {
     AUTO_RELEASE(text) struct text line = { 0 };
     char *words[REMOTE_WORDS_MAX] = { 0 };
@@ -238,6 +241,17 @@ int remote_exec(char *const *argv)
     return 1;
 }
 
+int remote_exec(char *const *argv)
+{
+    if (https_is_url(host())) {
+        say("%s: not over HTTPS; run it on the machine of the daemon, or use "
+            "TARN_HOST=ssh://[USER@]HOST",
+            argv[0]);
+        return 1;
+    }
+    return ssh_exec(argv);
+}
+
 static void fill_words(struct remote *remote, const char *control, const struct address *address,
                        const char *devices)
 {
@@ -258,12 +272,11 @@ static void fill_words(struct remote *remote, const char *control, const struct 
     }
 }
 
-int remote_open(const char *devices, struct remote *ret, struct error *err)
+static int ssh_open(const char *devices, struct remote *ret, struct error *err)
 {
     struct address address = { 0 };
     AUTO_FREE char *control = NULL;
 
-    *ret = (struct remote){ 0 };
     int code = read_address(host(), &address, err);
     if (code == 0 && devices && devices[0] && !is_safe(devices, "/:.,_-+"))
         code = error_set(err, -EINVAL, "--devices '%.80s': not for a daemon of another machine",
@@ -282,9 +295,36 @@ int remote_open(const char *devices, struct remote *ret, struct error *err)
     return code;
 }
 
+static int over_https(const char *devices, struct remote *ret, struct error *err)
+{
+    struct https https = { 0 };
+
+    if (devices && devices[0])
+        return error_set(err, -EINVAL, "--devices '%.80s': not for a daemon of another machine",
+                         devices);
+    int code = https_open(host(), &https, err);
+    if (code < 0)
+        return code;
+    for (size_t i = 0; i < HTTPS_WORDS; i++)
+        ret->words[i] = https.words[i];
+    ret->may_start = true; /* it runs, or there is nobody to ask */
+    ret->name = https.url;
+    ret->headers = https.headers;
+    ret->place =
+        (struct dial_place){ .name = ret->name, .program = ret->words, .headers = ret->headers };
+    return 0;
+}
+
+int remote_open(const char *devices, struct remote *ret, struct error *err)
+{
+    *ret = (struct remote){ 0 };
+    return https_is_url(host()) ? over_https(devices, ret, err) : ssh_open(devices, ret, err);
+}
+
 void remote_release(struct remote *remote)
 {
     release_words(remote->words);
     free(remote->name);
+    free(remote->headers);
     *remote = (struct remote){ 0 };
 }

@@ -5,11 +5,12 @@
 /* remote - the daemon of another machine, which $TARN_HOST names
  *
  *   ssh://[USER@]HOST[:PORT][/PATH]   through ssh, which runs `tarn proxy` there; PATH: that of
- * tarn
+ *                                     tarn
+ *   https://HOST[:PORT]               with a token (https.h)
  *
- * The user is the one who logs in there. All connections of the next minutes share one login: the
- * first one asks for a password, if ssh has to ask. $TARN_SSH is the ssh command with its options
- * (default: ssh); the shell splits it.
+ * With ssh, the user is the one who logs in there. All connections of the next minutes share one
+ * login: the first one asks for a password, if ssh has to ask. $TARN_SSH is the ssh command with
+ * its options (default: ssh); the shell splits it.
  *
  * Owner: remote_release(); `place` is valid until then
  */
@@ -25,6 +26,7 @@ struct remote {
     bool may_start;                /* a daemon, if none runs there */
     char *words[REMOTE_WORDS_MAX]; /* of the program; NULL-terminated */
     char *name;                    /* ssh://ana@box */
+    char *headers;                 /* of each request; NULL: none */
     struct dial_place place;
 };
 

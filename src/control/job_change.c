@@ -125,6 +125,9 @@ static bool is_of_administration(const struct job_change *wish)
 static int check_right(const struct state *state, const struct job_change *wish,
                        const struct job *job, const char *what, uint64_t id, struct error *err)
 {
+    int code = queue_policy_check_reach(state, wish->who, job->queue, err);
+    if (code < 0)
+        return code;
     bool may = wish->kind == EVENT_CHECKPOINT ? identity_owns(wish->who, job->uid)
                                               : identity_may(wish->who, job->uid);
 

@@ -23,10 +23,43 @@ static bool is_listed(const struct queue *queue, enum queue_list users, const st
     return false;
 }
 
+static bool names_queue(const char *queues, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = queues; *at; at += strcspn(at, ",")) {
+        at += *at == ',';
+        if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+bool queue_policy_reaches(const struct state *state, const struct identity *who, uint32_t queue)
+{
+    const struct queue *queues = state->queues.items;
+    bool reaches = !who->queues;
+
+    for (uint32_t at = queue; !reaches && at != QUEUE_NONE; at = queue_above(queues, at))
+        reaches = names_queue(who->queues, queues[at].name);
+    return reaches;
+}
+
+int queue_policy_check_reach(const struct state *state, const struct identity *who, uint32_t queue,
+                             struct error *err)
+{
+    return queue_policy_reaches(state, who, queue)
+               ? 0
+               : error_set(err, REFUSED_FORBIDDEN, "queue %s: the token is only for %s",
+                           state->queues.items[queue].name, who->queues);
+}
+
 bool queue_policy_administers(const struct state *state, const struct identity *who, uint32_t queue)
 {
     const struct queue *queues = state->queues.items;
 
+    if (who->scope < SCOPE_QUEUES || !queue_policy_reaches(state, who, queue))
+        return false;
     for (uint32_t at = queue; at != QUEUE_NONE; at = queue_above(queues, at)) {
         if (is_listed(&queues[at], QUEUE_ADMIN_USERS, who))
             return true;
@@ -40,6 +73,9 @@ static int check_submitter(const struct state *state, const struct identity *who
     const struct queue *queue =
         queue_that_lists(state->queues.items, number, QUEUE_SUBMIT_USERS, 2);
 
+    int code = queue_policy_check_reach(state, who, number, err);
+    if (code < 0)
+        return code;
     if (!queue || who->is_admin || is_listed(queue, QUEUE_SUBMIT_USERS, who) ||
         queue_policy_administers(state, who, number))
         return 0;

@@ -26,7 +26,14 @@ int queue_policy_check_priority(const struct state *state, const struct identity
                                 uint32_t queue, int32_t priority, const char *prefix,
                                 struct error *err);
 
-/* Whether this user administers the queue or a queue above it. */
+/* Whether this identity may change jobs in the queue: one that is restricted to queues only in
+ * those and below them. */
+bool queue_policy_reaches(const struct state *state, const struct identity *who, uint32_t queue);
+/* Fails with REFUSED_FORBIDDEN and names the queue. */
+int queue_policy_check_reach(const struct state *state, const struct identity *who, uint32_t queue,
+                             struct error *err);
+
+/* Whether this user administers the queue or a queue above it, as far as the scope allows it. */
 bool queue_policy_administers(const struct state *state, const struct identity *who,
                               uint32_t queue);
 

@@ -126,6 +126,9 @@ int cron_remove(const struct control *control, const struct identity *who, uint6
 
     if (!entry)
         return error_set(err, REFUSED_NOT_FOUND, "cron %" PRIu64 ": there is none", id);
+    if (who->queues)
+        return error_set(err, REFUSED_FORBIDDEN,
+                         "cron %" PRIu64 ": the token is only for jobs of %s", id, who->queues);
     if (!identity_may(who, entry->uid))
         return error_set(err, REFUSED_FORBIDDEN, "cron %" PRIu64 ": it is %s's", id, entry->user);
     control_emit(control, (struct event){ .kind = EVENT_CRON_REMOVE, .cron_remove = { .id = id } });

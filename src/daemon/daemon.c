@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/daemon.h"
+#include "daemon/door.h"
 #include "device/mps.h"
 
 #include <errno.h>
@@ -57,7 +58,8 @@ struct daemon {
     struct studies *studies;
     struct forecaster *forecaster;
     struct api *api;
-    struct http_server *http, *metrics;
+    struct http_server *http, *metrics, *network;
+    struct door door;
     struct change first; /* the first batch: this version, and the machine's devices */
     struct change last;  /* with --kill: the jobs that run are cancelled */
     bool is_stopping;
@@ -357,6 +359,25 @@ static int open_metrics(struct daemon *daemon, struct error *err)
     return http_create(&http, &daemon->metrics, err);
 }
 
+/* The API over TCP. */
+static int open_network(struct daemon *daemon, struct error *err)
+{
+    struct http_options http = {
+        .loop = &daemon->loop,
+        .listen_fd = daemon->door.fd,
+        .handler = api_handle,
+        .admit = api_admit,
+        .owner = geteuid(),
+        .user = daemon->api,
+        .is_tls = daemon->door.port.is_tls,
+    };
+
+    if (daemon->door.fd < 0)
+        return 0;
+    daemon->door.fd = -1;
+    return http_create(&http, &daemon->network, err);
+}
+
 /* What changes the state: for the engine's reports and, later, for requests. */
 static void fill_control(struct daemon *daemon)
 {
@@ -394,6 +415,7 @@ static void fill_ports(struct daemon *daemon)
         .daemon = { daemon, stop, options->state_dir, daemon->engine->ops->name,
                     machine_devices(daemon->machine), options->socket, clock_now(clock),
                     .is_machine_wide = options->for_all_users },
+        .door = daemon->door.port,
     };
 }
 
@@ -402,7 +424,9 @@ static int open_door(struct daemon *daemon, struct error *err)
     const struct daemon_options *options = daemon->options;
     int fd = -1;
 
-    int code = http_listen(options->socket, options->for_all_users ? 0666 : 0600, &fd, err);
+    int code = door_open(&options->door, options->state_dir, &daemon->door, err);
+    if (code == 0)
+        code = http_listen(options->socket, options->for_all_users ? 0666 : 0600, &fd, err);
     if (code < 0)
         return code;
     AUTO_FREE char *estimates = mem_printf("%s/estimates.db", options->state_dir);
@@ -427,7 +451,9 @@ static int open_door(struct daemon *daemon, struct error *err)
         .user = daemon->api,
     };
     code = http_create(&http, &daemon->http, err);
-    return code < 0 ? code : open_metrics(daemon, err);
+    if (code == 0)
+        code = open_metrics(daemon, err);
+    return code < 0 ? code : open_network(daemon, err);
 }
 
 static int open_all(struct daemon *daemon, struct error *err)
@@ -512,6 +538,8 @@ static void close_all(struct daemon *daemon)
     forecaster_destroy(daemon->forecaster);
     daemon->forecaster = NULL;
     http_destroy(daemon->metrics);
+    http_destroy(daemon->network);
+    door_release(&daemon->door);
     http_destroy(daemon->http);
     arrival_notes_destroy(daemon->reporter.notes);
     daemon->reporter.notes = NULL;

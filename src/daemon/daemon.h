@@ -17,13 +17,25 @@
 #define DAEMON_GRACE_DEFAULT       (30 * USEC_PER_SEC)
 #define DAEMON_STUDY_LIMIT_DEFAULT (2 * USEC_PER_MIN)
 
+/* The TCP socket of the API (door.h). */
+struct door_options {
+    const char *address;     /* [HOST:]PORT, or http://[HOST:]PORT; NULL: no door */
+    const char *certificate; /* PEM files; NULL: a self-signed certificate */
+    const char *key;
+    const char *hosts;        /* more names of this server, separated by commas; NULL: none */
+    const char *proxy;        /* address of a trusted proxy; NULL: none */
+    const char *proxy_secret; /* the file with its secret */
+    const char *proxy_header; /* with the user; NULL: X-Forwarded-User */
+};
+
 struct daemon_options {
     const char *state_dir, *socket; /* absolute */
     const char *devices;            /* probe_choice.h */
     const char *engine;             /* "local", or a module (engine_module.h) */
     const char *shim;               /* NULL: searched beside this program */
     const char *metrics;            /* TCP address that serves the metrics; NULL: none */
-    const char *hpc_job_dir;        /* node/hpc_job_files.h; NULL: none */
+    struct door_options door;
+    const char *hpc_job_dir; /* node/hpc_job_files.h; NULL: none */
     usec_t grace;
     usec_t study_limit; /* time limit of a what-if or a rehearsal */
     int notify_fd;      /* "ready" or the error is written there; -1: none */

@@ -15,7 +15,26 @@
 #include "io/file.h"
 #include "io/paths.h"
 
-enum { STATE, SOCKET, DEVICES, ENGINE, GRACE, STUDY, ALL, SHIM, METRICS, JOB_DIR, NOTIFY };
+enum {
+    STATE,
+    SOCKET,
+    DEVICES,
+    ENGINE,
+    GRACE,
+    STUDY,
+    ALL,
+    SHIM,
+    METRICS,
+    JOB_DIR,
+    NOTIFY,
+    LISTEN,
+    CERTIFICATE,
+    KEY,
+    HOSTS,
+    PROXY,
+    PROXY_SECRET,
+    PROXY_HEADER
+};
 
 const struct option_entry options_serve[] = {
     [STATE] = { "state", 0, "DIR", "state directory (default: see tarn(1), FILES)" },
@@ -34,6 +53,15 @@ const struct option_entry options_serve[] = {
     [JOB_DIR] = { "hpc-job-dir", 0, "DIR",
                   "write to DIR which jobs hold which GPU, for dcgm-exporter" },
     [NOTIFY] = { "notify-fd", 0, "N", "write \"ready\" or the error to this descriptor" },
+    [LISTEN] = { "listen", 0, "[HOST:]PORT",
+                 "serve the API over HTTPS, too; http://PORT: without TLS, to this machine only" },
+    [CERTIFICATE] = { "tls-cert", 0, "FILE", "certificate in PEM (default: a self-signed one)" },
+    [KEY] = { "tls-key", 0, "FILE", "its private key in PEM" },
+    [HOSTS] = { "host", 0, "NAMES", "more names of this server, separated by commas" },
+    [PROXY] = { "proxy", 0, "ADDRESS", "trust the proxy at this address to identify users" },
+    [PROXY_SECRET] = { "proxy-secret", 0, "FILE", "what it sends as Tarn-Proxy-Secret" },
+    [PROXY_HEADER] = { "proxy-header", 0, "NAME",
+                       "its header with the user (default X-Forwarded-User)" },
     { 0 },
 };
 
@@ -81,6 +109,13 @@ static int check_options(const struct options *given, struct daemon_options *opt
     options->for_all_users |= values[ALL] != NULL;
     options->shim = values[SHIM];
     options->metrics = values[METRICS];
+    options->door = (struct door_options){ .address = values[LISTEN],
+                                           .certificate = values[CERTIFICATE],
+                                           .key = values[KEY],
+                                           .hosts = values[HOSTS],
+                                           .proxy = values[PROXY],
+                                           .proxy_secret = values[PROXY_SECRET],
+                                           .proxy_header = values[PROXY_HEADER] };
     options->hpc_job_dir = values[JOB_DIR];
     options->devices = values[DEVICES] ? values[DEVICES] : options->devices;
     options->engine = values[ENGINE] ? values[ENGINE] : "local";

@@ -129,8 +129,8 @@ static int transfer_begin(const struct client *client, struct client_transfer *t
     http_parser_init(&transfer->parser, HTTP_RESPONSE);
     transfer->parser.data = transfer;
     text_clear(&transfer->request);
-    text_printf(&transfer->request, "%s %s HTTP/1.1\r\nHost: tarn\r\n", request->method,
-                request->path);
+    text_printf(&transfer->request, "%s %s HTTP/1.1\r\n%s", request->method, request->path,
+                client->place.headers ? client->place.headers : "Host: tarn\r\n");
     if (strcmp(request->method, "GET") != 0)
         text_printf(&transfer->request, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
                     request->length);

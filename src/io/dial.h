@@ -14,6 +14,7 @@
 struct dial_place {
     const char *name;     /* for messages: the path of the socket, or the host */
     char *const *program; /* NULL: the name is the path of a socket */
+    const char *headers;  /* of each request, each with its CRLF; NULL: only Host */
 };
 
 int dial(const struct dial_place *place, int *ret_fd);

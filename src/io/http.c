@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/http.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,16 +18,18 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "io/peer.h"
+#include "io/tls.h"
 
 struct http_server {
     struct MHD_Daemon *daemon;
     uv_poll_t poll;
     uv_timer_t timer;
     http_handler_fn *handler;
+    http_admit_fn *admit;
     void *user;
     size_t body_bytes; /* of all requests being received */
     struct exchange *exchanges;
-    struct map connections;    /* uid -> how many */
+    struct map connections;    /* uid, or hash of an address -> how many */
     struct map bodies;         /* uid -> bytes being received */
     unsigned user_connections; /* of all but root and the owner */
     uid_t owner;
@@ -34,9 +38,24 @@ struct http_server {
     bool is_closing;
 };
 
+/* The peer of a connection. */
+struct visitor {
+    struct identity who;
+    uint64_t key; /* of server->connections */
+};
+
+struct header {
+    char *name, *value;
+};
+
 /* What a connection carries for the request on it. */
 struct exchange {
     struct http_request request;
+    struct identity who; /* with `admit`; else the visitor's */
+    struct header headers[HTTP_HEADERS_MAX];
+    unsigned header_count;
+    int refusal; /* of `admit`: a negative code, or 0 */
+    struct error err;
     struct exchange *next, *previous; /* of all that are open */
     struct http_server *server;
     struct MHD_Connection *connection;
@@ -59,6 +78,39 @@ const char *http_query(const struct http_request *request, const char *key)
     enum MHD_Result found = MHD_lookup_connection_value_n(
         exchange_of(request)->connection, MHD_GET_ARGUMENT_KIND, key, strlen(key), &value, NULL);
     return found == MHD_YES && !value ? "" : value;
+}
+
+const char *http_header(const struct http_request *request, const char *name)
+{
+    return MHD_lookup_connection_value(exchange_of(request)->connection, MHD_HEADER_KIND, name);
+}
+
+const char *http_cookie(const struct http_request *request, const char *name)
+{
+    return MHD_lookup_connection_value(exchange_of(request)->connection, MHD_COOKIE_KIND, name);
+}
+
+const char *http_address(const struct http_request *request, char buffer[HTTP_ADDRESS_SIZE])
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+        exchange_of(request)->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *address = info ? info->client_addr : NULL;
+    socklen_t size = address && address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                                               : sizeof(struct sockaddr_in);
+
+    buffer[0] = '\0';
+    if (address && (address->sa_family == AF_INET || address->sa_family == AF_INET6))
+        getnameinfo(address, size, buffer, HTTP_ADDRESS_SIZE, NULL, 0, NI_NUMERICHOST);
+    return buffer;
+}
+
+void http_add_header(struct http_request *request, const char *name, const char *value)
+{
+    struct exchange *exchange = exchange_of(request);
+
+    assert(exchange->header_count < HTTP_HEADERS_MAX);
+    exchange->headers[exchange->header_count++] =
+        (struct header){ mem_string(name), mem_string(value) };
 }
 
 struct unknown {
@@ -102,6 +154,8 @@ static void resume(struct exchange *exchange)
 
 static void answer(struct exchange *exchange, unsigned status, struct MHD_Response *response)
 {
+    for (unsigned i = 0; i < exchange->header_count; i++)
+        MHD_add_response_header(response, exchange->headers[i].name, exchange->headers[i].value);
     exchange->status = status;
     exchange->response = response;
     if (exchange->is_suspended) {
@@ -231,6 +285,7 @@ bool http_is_left(const struct http_request *request)
     return poll(&peer, 1, 0) > 0 && (peer.revents & (POLLHUP | POLLERR)) != 0;
 }
 
+/* words: without characters that JSON would have to escape */
 static void refuse(struct exchange *exchange, unsigned status, const char *code, const char *words)
 {
     char *body = mem_printf("{\"error\": {\"code\": \"%s\", \"message\": \"%s\"}}\n", code, words);
@@ -243,12 +298,25 @@ static void refuse_stopping(struct exchange *exchange)
     refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "stopping", "the daemon is stopping");
 }
 
+static void refuse_visitor(struct exchange *exchange)
+{
+    if (exchange->refusal == -EPERM) {
+        http_add_header(&exchange->request, "WWW-Authenticate", "Bearer");
+        refuse(exchange, MHD_HTTP_UNAUTHORIZED, "unauthorized", exchange->err.text);
+    } else if (exchange->refusal == -EDQUOT)
+        refuse(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "too_many", exchange->err.text);
+    else
+        refuse(exchange, MHD_HTTP_FORBIDDEN, "forbidden", exchange->err.text);
+}
+
 static void take_body(struct exchange *exchange, const char *bytes, size_t length)
 {
     struct http_server *server = exchange->server;
 
     uint64_t own = 0;
 
+    if (exchange->refusal != 0)
+        return;
     map_get(&server->bodies, exchange->request.who->uid, &own);
     if (exchange->request.body.length + length > HTTP_BODY_MAX)
         exchange->is_too_large = true;
@@ -261,7 +329,7 @@ static void take_body(struct exchange *exchange, const char *bytes, size_t lengt
     server->body_bytes += length;
 }
 
-static const struct identity *identity_of(struct MHD_Connection *connection)
+static const struct visitor *visitor_of(struct MHD_Connection *connection)
 {
     return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
@@ -272,38 +340,76 @@ static bool is_one_too_many(const struct http_server *server, const struct ident
 {
     if (who->has_uid && who->uid == 0 && server->owner != 0)
         return false;
+    if (server->admit)
+        return count > HTTP_CONNECTIONS_ADDRESS_MAX;
     if (who->is_admin)
         return count > HTTP_CONNECTIONS_OWN_MAX;
     return count > HTTP_CONNECTIONS_USER_MAX ||
            server->user_connections > HTTP_CONNECTIONS_USERS_MAX;
 }
 
+/* The user, or the remote address without its port. */
+static uint64_t key_of(struct MHD_Connection *connection, const struct identity *who)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *address = info ? info->client_addr : NULL;
+    const struct sockaddr_in *four = (const void *)address;
+    const struct sockaddr_in6 *six = (const void *)address;
+
+    if (who->has_uid || !address)
+        return who->uid;
+    return address->sa_family == AF_INET6 ? map_hash(&six->sin6_addr, sizeof(six->sin6_addr))
+                                          : map_hash(&four->sin_addr, sizeof(four->sin_addr));
+}
+
 static void on_connection(void *user, struct MHD_Connection *connection, void **context,
                           enum MHD_ConnectionNotificationCode code)
 {
     struct http_server *server = user;
-    struct identity *who = *context;
+    struct visitor *visitor = *context;
     uint64_t count = 0;
 
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        server->user_connections -= !who->is_admin;
-        if (map_get(&server->connections, who->uid, &count) && count > 1)
-            map_set(&server->connections, who->uid, count - 1);
+        server->user_connections -= !visitor->who.is_admin;
+        if (map_get(&server->connections, visitor->key, &count) && count > 1)
+            map_set(&server->connections, visitor->key, count - 1);
         else
-            map_remove(&server->connections, who->uid);
-        peer_release(who);
-        free(who);
+            map_remove(&server->connections, visitor->key);
+        identity_release(&visitor->who);
+        free(visitor);
         return;
     }
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    *context = who = mem_zero(1, sizeof(*who));
-    peer_identify(info ? info->connect_fd : -1, server->owner, who);
-    map_get(&server->connections, who->uid, &count);
-    map_set(&server->connections, who->uid, count + 1);
-    server->user_connections += !who->is_admin;
-    if (is_one_too_many(server, who, count + 1) && info)
+    *context = visitor = mem_zero(1, sizeof(*visitor));
+    peer_identify(info ? info->connect_fd : -1, server->owner, &visitor->who);
+    visitor->key = key_of(connection, &visitor->who);
+    map_get(&server->connections, visitor->key, &count);
+    map_set(&server->connections, visitor->key, count + 1);
+    server->user_connections += !visitor->who.is_admin;
+    if (is_one_too_many(server, &visitor->who, count + 1) && info)
         shutdown(info->connect_fd, SHUT_RDWR);
+}
+
+static void begin(struct exchange *exchange, const char *method, const char *path)
+{
+    struct http_server *server = exchange->server;
+
+    exchange->passed_fd = -1;
+    exchange->next = server->exchanges;
+    if (exchange->next)
+        exchange->next->previous = exchange;
+    server->exchanges = exchange;
+    exchange->request.method = method;
+    exchange->request.path = path;
+    exchange->request.who = &visitor_of(exchange->connection)->who;
+    if (!server->admit)
+        return;
+    exchange->who = IDENTITY_NONE;
+    exchange->request.who = &exchange->who;
+    exchange->refusal =
+        server->admit(server->user, &exchange->request, &exchange->who, &exchange->err);
 }
 
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *url,
@@ -316,14 +422,9 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     if (!exchange) {
         exchange = mem_zero(1, sizeof(*exchange));
         exchange->server = user;
-        exchange->passed_fd = -1;
         exchange->connection = connection;
         *context = exchange;
-        exchange->next = exchange->server->exchanges;
-        if (exchange->next)
-            exchange->next->previous = exchange;
-        exchange->server->exchanges = exchange;
-        exchange->request.who = identity_of(connection);
+        begin(exchange, method, url);
         return MHD_YES;
     }
     if (*upload_size > 0) {
@@ -335,13 +436,16 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         exchange->is_handled = true;
         exchange->request.method = method;
         exchange->request.path = url;
-        if (exchange->is_too_large)
+        if (exchange->refusal != 0)
+            refuse_visitor(exchange);
+        else if (exchange->is_too_large)
             refuse(exchange, MHD_HTTP_CONTENT_TOO_LARGE, "too_large",
                    "request: larger than 32 MiB");
         else if (exchange->is_too_many)
             refuse(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "too_many",
                    "request: too many large requests at once; try again");
-        else if (!exchange->server->is_open && exchange->request.who->source == IDENTITY_NOBODY)
+        else if (!exchange->server->admit && !exchange->server->is_open &&
+                 exchange->request.who->source == IDENTITY_NOBODY)
             refuse(exchange, MHD_HTTP_FORBIDDEN, "forbidden",
                    "the kernel does not report the user of this process");
         else if (exchange->server->is_closing)
@@ -399,7 +503,12 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **c
         MHD_destroy_response(exchange->response);
     if (exchange->passed_fd >= 0)
         close(exchange->passed_fd);
+    for (unsigned i = 0; i < exchange->header_count; i++) {
+        free(exchange->headers[i].name);
+        free(exchange->headers[i].value);
+    }
     text_release(&exchange->request.body);
+    identity_release(&exchange->who);
     free(exchange);
 }
 
@@ -462,13 +571,21 @@ int http_create(const struct http_options *options, struct http_server **ret, st
     server->user = options->user;
     server->owner = options->owner;
     server->is_open = options->is_open;
+    server->admit = options->admit;
+    const struct MHD_OptionItem tls[] = {
+        { MHD_OPTION_HTTPS_CERT_CALLBACK, 0, tls_retrieve() },
+        { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES },
+        { MHD_OPTION_END, 0, NULL },
+    };
     server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE, 0, NULL, NULL, on_request,
-        server, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_LISTEN_SOCKET,
-        options->listen_fd, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_CONNECTION_TIMEOUT,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE |
+            (options->is_tls ? MHD_USE_TLS : 0),
+        0, NULL, NULL, on_request, server, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL,
+        MHD_OPTION_LISTEN_SOCKET, options->listen_fd, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+        server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)HTTP_TIMEOUT_S, MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(64 * 1024), MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(64 * 1024), MHD_OPTION_ARRAY,
+        options->is_tls ? tls : &tls[2], MHD_OPTION_END);
     if (!server->daemon) {
         free(server);
         return error_set(err, -EIO, "http: the server cannot be started");

@@ -2,12 +2,13 @@
 #ifndef IO_HTTP_H
 #define IO_HTTP_H
 
-/* http - a small HTTP/1.1 server on a Unix socket, in a libuv loop, on libmicrohttpd
+/* http - a small HTTP/1.1 server on a Unix or TCP socket, in a libuv loop, on libmicrohttpd
  *
  * The handler gets each complete request and answers with http_reply(), at once or later, or with
- * http_stream(), which pulls bytes until the stream is over. The identity of the peer is determined
- * once per connection (io/peer.h) and is part of every request. TCP peers have no identity: is_open
- * passes their requests to the handler as IDENTITY_NOBODY.
+ * http_stream(), which pulls bytes until the stream is over. On a Unix socket, the kernel tells the
+ * identity of a peer, once per connection (io/peer.h). TCP peers have none: `admit` finds it in the
+ * header of each request, before its body is received; without `admit`, is_open passes requests to
+ * the handler as IDENTITY_NOBODY. On TCP, a remote address counts as a user until it is admitted.
  *
  * Order of calls:  create, (handler: reply | stream once)*, destroy. A request is gone after its
  *                  reply; a stream after on_gone
@@ -31,9 +32,10 @@ enum {
     HTTP_BODIES_MAX = 96 << 20,      /* of all requests being received */
     HTTP_BODIES_USER_MAX = 33 << 20, /* of one user's */
     HTTP_CONNECTIONS_MAX = 512,
-    HTTP_CONNECTIONS_USERS_MAX = 448, /* of all but root and the owner */
-    HTTP_CONNECTIONS_USER_MAX = 48,   /* of one of them */
-    HTTP_CONNECTIONS_OWN_MAX = 480,   /* of the owner */
+    HTTP_CONNECTIONS_USERS_MAX = 448,   /* of all but root and the owner */
+    HTTP_CONNECTIONS_USER_MAX = 48,     /* of one of them */
+    HTTP_CONNECTIONS_OWN_MAX = 480,     /* of the owner */
+    HTTP_CONNECTIONS_ADDRESS_MAX = 256, /* of a remote address */
     HTTP_TIMEOUT_S = 30,
 };
 
@@ -47,13 +49,20 @@ struct http_request {
 
 typedef void http_handler_fn(void *user, struct http_request *request);
 
+/* Fill *ret, which the server releases. Fails with -EPERM (not known: 401), -EACCES (403) or
+ * -EDQUOT (429), and a message. The request has no body yet. */
+typedef int http_admit_fn(void *user, struct http_request *request, struct identity *ret,
+                          struct error *err);
+
 struct http_options {
     uv_loop_t *loop;
     int listen_fd; /* taken over */
     http_handler_fn *handler;
+    http_admit_fn *admit; /* NULL: the kernel's credentials decide */
     void *user;
     uid_t owner;
     bool is_open; /* to peers without an identity */
+    bool is_tls;  /* with the certificate of tls.h */
 };
 
 int http_create(const struct http_options *options, struct http_server **ret, struct error *err);
@@ -72,6 +81,16 @@ const char *http_query(const struct http_request *request, const char *key);
 
 /* A key of the query that is none of these (NULL at the end); NULL: all are. */
 const char *http_query_unknown(const struct http_request *request, const char *const *keys);
+
+/* A header, or a cookie; NULL: none. */
+const char *http_header(const struct http_request *request, const char *name);
+const char *http_cookie(const struct http_request *request, const char *name);
+/* The address of the peer without its port; "": a Unix socket. */
+enum { HTTP_ADDRESS_SIZE = 48 };
+const char *http_address(const struct http_request *request, char buffer[HTTP_ADDRESS_SIZE]);
+/* Add a header to the reply that follows. At most HTTP_HEADERS_MAX. */
+enum { HTTP_HEADERS_MAX = 4 };
+void http_add_header(struct http_request *request, const char *name, const char *value);
 
 /* Whether the peer of an unanswered request has disconnected. */
 bool http_is_left(const struct http_request *request);

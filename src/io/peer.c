@@ -5,6 +5,7 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/mem.h"
@@ -52,8 +53,23 @@ void peer_identify(int fd, uid_t owner, struct identity *ret)
     add_groups(fd, ret);
 }
 
-void peer_release(struct identity *identity)
+bool peer_find(const char *name, uid_t *ret_uid)
 {
-    free(identity->groups);
-    *identity = IDENTITY_NONE;
+    const struct passwd *user = getpwnam(name);
+
+    if (user)
+        *ret_uid = user->pw_uid;
+    return user != NULL;
+}
+
+bool peer_assume(const char *name, uid_t uid, enum identity_source source, uid_t owner,
+                 struct identity *ret)
+{
+    const struct passwd *user = getpwuid(uid);
+
+    *ret = IDENTITY_NONE;
+    if (!user || strcmp(user->pw_name, name) != 0)
+        return false;
+    identity_set(ret, source, name, uid, user->pw_gid, owner);
+    return true;
 }

@@ -12,7 +12,13 @@
 /* IDENTITY_NONE without credentials: TCP, or a peer in another user namespace. owner: the user of
  * the daemon. */
 void peer_identify(int fd, uid_t owner, struct identity *ret);
-void peer_release(struct identity *identity);
+
+/* A user of this machine by name; false: there is none. */
+bool peer_find(const char *name, uid_t *ret_uid);
+/* The identity of a user of this machine without a connection of theirs. False if the user of this
+ * number does not exist or has another name. */
+bool peer_assume(const char *name, uid_t uid, enum identity_source source, uid_t owner,
+                 struct identity *ret);
 
 /* The name of a user of this machine, or the number if there is none. */
 void peer_name(uid_t uid, char name[IDENTITY_NAME_SIZE]);

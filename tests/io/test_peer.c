@@ -25,7 +25,7 @@ static void the_kernel_says_who_is_at_the_other_end(void **state)
     assert_int_equal(who.gid, getegid());
     peer_name(geteuid(), name);
     assert_string_equal(who.name, name);
-    peer_release(&who);
+    identity_release(&who);
     close(fds[0]);
     close(fds[1]);
 }

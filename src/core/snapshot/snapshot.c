@@ -263,5 +263,6 @@ void snapshot_save(const struct state *state, struct text *out)
             put(out, BAND, &(struct saved_band){ i, state->calibration.bands[i] }, &scratch);
     }
     PUT_ALL(out, CHANGE, state->config_log.items, &scratch);
+    PUT_ALL(out, TOKEN, state->tokens.items, &scratch);
     text_release(&scratch);
 }

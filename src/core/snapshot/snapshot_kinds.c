@@ -34,6 +34,7 @@ static const struct field world_fields[] = {
     RECORD_UINT(struct state, 26, plan_from,
                 "first job or group number assigned between the last two plans"),
     RECORD_UINT(struct state, 27, plan_until, "first number after them"),
+    RECORD_UINT(struct state, 61, tokens.last, "highest number of an access token so far"),
     RECORD_INNER(struct state, 60, settings.watch, "", &watch_rules_record),
     RECORD_INT(struct state, 31, moves.from,
                "start of the current hour in which the loss by moves is counted"),
@@ -182,6 +183,14 @@ static const struct field reservation_fields[] = {
     RECORD_UINT(struct saved_reservation, 8, reservation.gpus, ""),
     RECORD_UINT(struct saved_reservation, 9, reservation.kind, ""),
     RECORD_LIST(struct saved_reservation, 10, where, "conditions on its nodes", &where_term_record),
+};
+
+static const struct field token_fields[] = {
+    RECORD_UINT(struct event_token, 1, id, ""),     RECORD_TEXT(struct event_token, 2, name, ""),
+    RECORD_TEXT(struct event_token, 3, user, ""),   RECORD_UINT(struct event_token, 4, uid, ""),
+    RECORD_TEXT(struct event_token, 5, hash, ""),   RECORD_UINT(struct event_token, 6, scope, ""),
+    RECORD_TEXT(struct event_token, 7, queues, ""), RECORD_INT(struct event_token, 8, created, ""),
+    RECORD_INT(struct event_token, 9, expires, ""), RECORD_INT(struct event_token, 10, used, ""),
 };
 
 static const struct field cron_fields[] = {

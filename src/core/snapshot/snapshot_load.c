@@ -45,6 +45,7 @@ static int load_world(struct state *state, const struct state *saved, struct err
     state->history.expected = saved->history.expected;
     state->speeds.is_learning = saved->speeds.is_learning;
     state->charges_nodes = saved->charges_nodes;
+    state->tokens.last = saved->tokens.last;
     state->plan_from = saved->plan_from;
     state->plan_until = saved->plan_until;
     memcpy(state->history.offsets, saved->history.offsets, sizeof(saved->history.offsets));
@@ -532,6 +533,17 @@ static int load_cron(struct state *state, const struct event_cron *saved, struct
         return error_set(err, -EBADMSG, "snapshot: cron %" PRIu64 " is invalid", saved->id);
     record_own(snapshot_type(CRON), &entry);
     list_add(&state->agenda.crons, entry);
+    return 0;
+}
+
+static int load_token(struct state *state, const struct event_token *saved, struct error *err)
+{
+    struct event_token token = *saved;
+
+    if (saved->id > state->tokens.last || token_list_find(&state->tokens, saved->id))
+        return error_set(err, -EBADMSG, "snapshot: token %" PRIu64 " is invalid", saved->id);
+    record_own(snapshot_type(TOKEN), &token);
+    list_add(&state->tokens.items, token);
     return 0;
 }
 

@@ -111,6 +111,7 @@ void state_destroy(struct state *state)
     map_release(&state->groups);
     map_release(&state->externals);
     config_log_release(&state->config_log);
+    token_list_release(&state->tokens);
     free(state);
 }
 

@@ -9,6 +9,10 @@ int state_apply(struct state *state, const struct event *event, struct error *er
         state->now = event->at;
     if (event->kind == EVENT_CHANGE)
         return config_log_note(&state->config_log, &event->change, state->now, err);
+    if (event->kind == EVENT_TOKEN)
+        return token_list_put(&state->tokens, &event->token, err);
+    if (event->kind == EVENT_TOKEN_REMOVE)
+        return token_list_remove(&state->tokens, event->token_remove.id, err);
     return event_is_of_world(event->kind) ? fold_world(state, event, err)
                                           : fold_job(state, event, err);
 }

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "control/token.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static void drop_expired(const struct control *control)
+{
+    const struct state *state = control_state(control);
+    usec_t now = control_now(control);
+
+    for (size_t i = state->tokens.items.count; i-- > 0;) {
+        const struct event_token *token = &state->tokens.items.items[i];
+        if (token->expires <= now)
+            control_emit(control, (struct event){ .kind = EVENT_TOKEN_REMOVE,
+                                                  .token_remove = { .id = token->id } });
+    }
+}
+
+static int check_queues(const struct state *state, const char *queues, struct error *err)
+{
+    AUTO_FREE char *copy = mem_string(queues);
+    char *rest = copy;
+
+    while (rest && rest[0]) {
+        const char *name = strsep(&rest, ",");
+        if (state_find_queue(state, name) < 0)
+            return error_set(err, REFUSED_NOT_FOUND, "token: no queue '%.63s'", name);
+    }
+    return 0;
+}
+
+static int check_count(const struct state *state, const struct token_wish *wish, struct error *err)
+{
+    size_t own = 0;
+
+    LIST_EACH (const struct event_token, token, &state->tokens.items)
+        own += token->uid == wish->uid;
+    if (own >= TOKENS_USER_MAX)
+        return error_set(err, REFUSED_TOO_MANY, "more than %d tokens of %s; revoke some",
+                         TOKENS_USER_MAX, wish->user);
+    if (state->tokens.items.count >= TOKENS_MAX)
+        return error_set(err, REFUSED_TOO_MANY, "more than %d tokens", TOKENS_MAX);
+    return 0;
+}
+
+int token_create(const struct control *control, const struct token_wish *wish, uint64_t *ret_id,
+                 struct error *err)
+{
+    const struct state *state = control_state(control);
+    usec_t now = control_now(control);
+
+    drop_expired(control);
+    int code = check_queues(state, wish->queues, err);
+    if (code == 0)
+        code = check_count(state, wish, err);
+    if (code < 0)
+        return code;
+    *ret_id = state->tokens.last + 1;
+    control_emit(control, (struct event){ .kind = EVENT_TOKEN,
+                                          .token = { .id = *ret_id,
+                                                     .name = wish->name,
+                                                     .user = wish->user,
+                                                     .uid = wish->uid,
+                                                     .hash = wish->hash,
+                                                     .scope = (uint8_t)wish->scope,
+                                                     .queues = wish->queues,
+                                                     .created = now,
+                                                     .expires = usec_after(now, wish->life) } });
+    return 0;
+}
+
+int token_revoke(const struct control *control, const struct identity *who, uint64_t id,
+                 struct error *err)
+{
+    const struct event_token *token = token_list_find(&control_state(control)->tokens, id);
+
+    if (!token)
+        return error_set(err, REFUSED_NOT_FOUND, "token %" PRIu64 ": there is none", id);
+    if (!identity_may(who, token->uid))
+        return error_set(err, REFUSED_FORBIDDEN, "token %" PRIu64 ": it is %s's", id, token->user);
+    control_emit(control, (struct event){ .kind = EVENT_TOKEN_REMOVE,
+                                          .token_remove = { .id = id, .user = who->name } });
+    return 0;
+}
+
+bool token_needs_note(const struct event_token *token, usec_t now)
+{
+    return now - token->used >= USEC_PER_HOUR;
+}
+
+void token_note_use(const struct control *control, uint64_t id)
+{
+    const struct event_token *token = token_list_find(&control_state(control)->tokens, id);
+
+    if (!token || !token_needs_note(token, control_now(control)))
+        return;
+    struct event event = { .kind = EVENT_TOKEN, .token = *token };
+    event.token.used = control_now(control);
+    control_emit(control, event);
+}

@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The API over HTTPS: who gets in, with which rights, and the command line through it.
+
+Certificates are real, and so are the connections. What an attacker would try is tried: other names of the server, other sites, wrong
+secrets, older protocols, connections that send nothing."""
+
+import http.client
+import json
+import os
+import pwd
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+
+import pytest
+
+import tarn_test
+
+PROXY_SECRET = "a secret of the proxy"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Box:
+    """A daemon with a door, and a user elsewhere."""
+
+    def __init__(self, root, *options, scheme="https"):
+        self.port = free_port()
+        self.root = root
+        self.daemon = tarn_test.Daemon(root, options=["--listen", "%s%d" % ("http://" if scheme == "http" else "", self.port),
+                                                      *options])
+        self.daemon.start()
+        self.scheme = scheme
+        self.url = "%s://localhost:%d" % (scheme, self.port)
+        self.home = os.path.join(root, "laptop")
+        os.makedirs(self.home, exist_ok=True)
+
+    def fingerprint(self):
+        return self.daemon.api.get("/v1/daemon")["listen"]["fingerprint"]
+
+    def token(self, **keys):
+        return self.daemon.api.post("/v1/tokens", keys)["token"]
+
+    def ask(self, method, path, token=None, body=None, headers=None, host=None):
+        """Status and reply."""
+        if self.scheme == "https":
+            context = ssl._create_unverified_context()
+            connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=30, context=context)
+        else:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        headers = dict(headers or {})
+        if token:
+            headers["Authorization"] = "Bearer " + token
+        if host is not None:
+            headers["Host"] = host
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            reply = connection.getresponse()
+            text = reply.read()
+            return reply.status, json.loads(text) if text.strip().startswith(b"{") else text
+        finally:
+            connection.close()
+
+    def tarn(self, *words, status=0, given=None, **environment):
+        base = {key: value for key, value in os.environ.items() if not key.startswith(("TARN_", "XDG_", "SLURM_"))}
+        done = subprocess.run([tarn_test.TARN, *words], capture_output=True, text=True, cwd=self.home,
+                              timeout=tarn_test.PATIENCE_S * 2, env=dict(base, HOME=self.home, **environment),
+                              **({"stdin": subprocess.DEVNULL} if given is None else {"input": given}))
+        assert status is None or done.returncode == status, (words, done)
+        return done
+
+    def stop(self):
+        self.daemon.check_words()
+        self.daemon.stop()
+
+
+@pytest.fixture(scope="module")
+def box():
+    root = tarn_test.make_folder()
+    box = Box(root, "--host", "gpu.example.org,pool.example.org")
+    yield box
+    box.daemon.check_sane()
+    box.stop()
+    tarn_test.remove_folder(root)
+
+
+def message(reply):
+    return reply["error"]["message"]
+
+
+def test_without_a_token_nothing_is_shown(box):
+    for path in ["/v1/jobs", "/v1/daemon", "/metrics", "/v1/nothing", "/"]:
+        status, reply = box.ask("GET", path)
+        assert status == 401 and reply["error"]["code"] == "unauthorized", (path, reply)
+
+
+@pytest.mark.parametrize("token", ["x", "tarn_", "tarn_1", "tarn_1_", "tarn_1_wrong", "tarn_99_abc", "tarn_-1_a", "tarn_1_" + "a" * 20000])
+def test_a_wrong_token_is_refused(box, token):
+    box.token(name="one")
+    assert box.ask("GET", "/v1/jobs", token)[0] in (401, 431)
+
+
+def test_a_token_acts_for_its_owner_until_it_is_revoked(box):
+    token = box.token(name="laptop", scope="submit")
+    number = int(token.split("_")[1])
+    status, who = box.ask("GET", "/v1/whoami", token)
+    assert status == 200 and who["by"] == "token" and who["token"] == number
+    assert who["user"] == pwd.getpwuid(os.geteuid()).pw_name and not who["administrator"]
+    status, reply = box.ask("POST", "/v1/jobs", token, {"command": ["true"]})
+    assert status == 201, reply
+    listed = {entry["id"]: entry for entry in box.daemon.api.get("/v1/tokens")["tokens"]}
+    assert listed[number]["used"] and "token" not in listed[number] and "hash" not in listed[number]
+    assert box.ask("DELETE", "/v1/tokens/%d" % number, token)[0] == 200
+    assert box.ask("GET", "/v1/whoami", token)[0] == 401
+
+
+def test_the_scope_is_the_most_that_a_token_may(box):
+    read, admin = box.token(scope="read"), box.token(scope="admin")
+    submit = box.token(scope="submit")
+    assert box.ask("GET", "/v1/jobs", read)[0] == 200
+    assert box.ask("POST", "/v1/when", read, {"command": ["true"]})[0] == 200  # a question
+    status, reply = box.ask("POST", "/v1/jobs", read, {"command": ["true"]})
+    assert status == 403 and message(reply) == "the scope of the token is 'read'; expected 'submit'"
+    status, reply = box.ask("POST", "/v1/stop", submit)
+    assert status == 403 and message(reply) == "the scope of the token is 'submit'; expected 'admin'"
+    assert box.ask("PUT", "/v1/config?dry_run=1", submit, {})[0] in (200, 403)
+    status, reply = box.ask("POST", "/v1/tokens", admin, {})
+    assert status == 403 and "cannot make another one" in message(reply)
+    node = box.daemon.api.get("/v1/nodes")["nodes"][0]["name"]
+    assert box.ask("POST", "/v1/nodes/%s/drain" % node, admin)[0] == 200
+    assert box.ask("POST", "/v1/nodes/%s/undrain" % node, admin)[0] == 200
+
+
+def test_a_token_expires(box):
+    token = box.token(name="short", expires_in=1)
+    tarn_test.wait_until("the token expires", lambda: box.ask("GET", "/v1/whoami", token)[0] == 401)
+
+
+def test_tokens_survive_a_crash_and_their_secrets_are_nowhere(box):
+    token = box.token(name="kept")
+    box.daemon.kill()
+    box.daemon.start()
+    assert box.ask("GET", "/v1/whoami", token)[0] == 200
+    secret = token.split("_", 2)[2].encode()
+    for base, _, names in os.walk(box.daemon.root):
+        for name in names:
+            path = os.path.join(base, name)
+            if os.path.isfile(path) and not path.startswith(box.home):
+                with open(path, "rb") as file:
+                    assert secret not in file.read(), path
+
+
+def test_the_name_of_another_server_is_refused(box):
+    token = box.token()
+    assert box.ask("GET", "/v1/jobs", token, host="evil.example.com")[0] == 403
+    assert box.ask("GET", "/v1/jobs", token, host="localhost.evil.example.com:%d" % box.port)[0] == 403
+    assert box.ask("GET", "/v1/jobs", token, host="")[0] == 403
+    for name in ["localhost", "127.0.0.1:1", "[::1]:%d" % box.port, "GPU.example.org", "pool.example.org:80"]:
+        assert box.ask("GET", "/v1/jobs", token, host=name)[0] == 200, name
+
+
+def test_a_page_of_another_site_changes_nothing(box):
+    token = box.token()
+    job = {"command": ["true"]}
+    for origin in ["https://evil.example.com", "null", "http://localhost:%d" % box.port, "https://localhost:1"]:
+        status, reply = box.ask("POST", "/v1/jobs", body=job, headers={"Origin": origin, "Cookie": "tarn=" + token},
+                                host="localhost:%d" % box.port)
+        assert status == 403 and "another site" in message(reply), origin
+    status, _ = box.ask("POST", "/v1/jobs", body=job, headers={"Origin": box.url, "Cookie": "tarn=" + token},
+                        host="localhost:%d" % box.port)
+    assert status == 201
+
+
+def test_only_new_protocols_are_spoken(box):
+    for version in (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1):
+        context = ssl._create_unverified_context()
+        context.set_ciphers("ALL:@SECLEVEL=0")
+        context.minimum_version, context.maximum_version = version, version
+        with pytest.raises(OSError):
+            with socket.create_connection(("127.0.0.1", box.port), timeout=30) as plain:
+                context.wrap_socket(plain)
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        context = ssl._create_unverified_context()
+        context.minimum_version, context.maximum_version = version, version
+        with socket.create_connection(("127.0.0.1", box.port), timeout=30) as plain:
+            assert context.wrap_socket(plain).version().startswith("TLSv1.")
+
+
+def test_plain_http_and_silence_do_no_harm(box):
+    silent = [socket.create_connection(("127.0.0.1", box.port), timeout=30) for _ in range(100)]
+    with socket.create_connection(("127.0.0.1", box.port), timeout=30) as plain:
+        plain.sendall(b"GET /v1/jobs HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        try:
+            assert b"HTTP/1.1 200" not in plain.recv(4096)
+        except ConnectionResetError:
+            pass
+    assert box.ask("GET", "/v1/jobs", box.token())[0] == 200
+    for one in silent:
+        one.close()
+
+
+def test_a_large_body_of_a_stranger_is_not_kept(box):
+    before = box.daemon.memory_kib()
+    for _ in range(4):
+        try:
+            assert box.ask("POST", "/v1/jobs", body={"command": ["x" * (20 << 20)]})[0] == 401
+        except OSError:
+            pass  # the connection was closed early
+    assert box.daemon.memory_kib() < before + (30 << 10)
+
+
+def test_a_connection_to_a_job_is_not_for_the_network(box):
+    number = box.daemon.api.submit(command=["sleep", "1000"], env=box.daemon.env())
+    tarn_test.wait_until("it runs", lambda: box.daemon.api.job(number)["state"] == "running")
+    status, reply = box.ask("POST", "/v1/jobs/%d/exec" % number, box.token(scope="admin"))
+    assert status == 422 and "not over the network" in message(reply)
+    box.daemon.api.post("/v1/jobs/%d/cancel" % number)
+
+
+def test_events_come_over_https(box):
+    context = ssl._create_unverified_context()
+    connection = http.client.HTTPSConnection("127.0.0.1", box.port, timeout=tarn_test.PATIENCE_S, context=context)
+    connection.request("GET", "/v1/events", headers={"Authorization": "Bearer " + box.token(scope="read")})
+    reply = connection.getresponse()
+    assert reply.status == 200
+    number = box.daemon.api.submit(command=["true"])
+    seen = b""
+    while b"ended" not in seen or b'"%d"' % number not in seen.replace(b"job\":%d" % number, b'"%d"' % number):
+        chunk = reply.fp.readline()
+        assert chunk, seen
+        seen += chunk
+    connection.close()
+
+
+# ---- the command line ----
+
+def log_in(box, **keys):
+    box.tarn("login", box.url, "--fingerprint", box.fingerprint(), given=box.token(**keys) + "\n")
+
+
+def test_an_unknown_certificate_is_not_accepted_by_itself(box):
+    done = box.tarn("login", box.url, given=box.token() + "\n", status=1)
+    assert box.fingerprint() in done.stderr and "compare the fingerprint" in done.stderr
+    done = box.tarn("login", box.url, "--fingerprint", "sha256:" + "0" * 64, given=box.token() + "\n", status=1)
+    assert "has the fingerprint " + box.fingerprint() in done.stderr
+    assert not os.path.exists(os.path.join(box.home, ".config", "tarn", "credentials"))
+    done = box.tarn("ls", TARN_HOST=box.url, TARN_TOKEN=box.token(), status=1)
+    assert "NOT trusted" in done.stderr
+
+
+def test_the_command_line_works_with_a_token(box):
+    log_in(box, scope="submit")
+    path = os.path.join(box.home, ".config", "tarn", "credentials")
+    assert os.stat(path).st_mode & 0o077 == 0
+    done = box.tarn("run", "--gpus", "1", "--", "sh", "-c", "echo trained; exit 3", TARN_HOST=box.url, status=3)
+    assert done.stdout == "trained\n"
+    script = os.path.join(box.home, "train.sh")
+    with open(script, "w") as file:
+        file.write("#!/bin/sh\n#SBATCH --gpus=1\necho with $1\n")
+    number = box.tarn("submit", "-q", "train.sh", "two", TARN_HOST=box.url).stdout.strip()
+    box.tarn("wait", number, TARN_HOST=box.url)
+    assert box.tarn("logs", number, TARN_HOST=box.url).stdout == "with two\n"
+    assert re.search(r"^ *%s +train.sh" % number, box.tarn("ls", "-a", TARN_HOST=box.url).stdout, re.M)
+    done = box.tarn("drain", "n1", TARN_HOST=box.url, status=1)
+    assert done.stderr == "tarn: the scope of the token is 'submit'; expected 'admin'\n"
+    done = box.tarn("exec", number, "--", "ls", TARN_HOST=box.url, status=1)
+    assert "not over HTTPS" in done.stderr
+
+
+def test_the_token_is_in_no_command_line(box):
+    log_in(box)
+    token = open(os.path.join(box.home, ".config", "tarn", "credentials")).read().split()[-1]
+    follower = subprocess.Popen([tarn_test.TARN, "run", "--", "sleep", "1000"], stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+                                env={"PATH": os.environ["PATH"], "HOME": box.home, "TARN_HOST": box.url})
+    tarn_test.wait_until("the job runs", lambda: box.daemon.api.jobs(state="running"))
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid) as file:
+                assert token not in file.read()
+        except OSError:
+            pass
+    for job in box.daemon.api.jobs(state="running"):
+        box.daemon.api.post("/v1/jobs/%d/cancel" % job["id"])
+    follower.wait(tarn_test.PATIENCE_S)
+
+
+def test_credentials_that_others_can_read_are_not_used(box):
+    log_in(box)
+    path = os.path.join(box.home, ".config", "tarn", "credentials")
+    os.chmod(path, 0o644)
+    assert "others can read" in box.tarn("ls", TARN_HOST=box.url, status=1).stderr
+    os.chmod(path, 0o600)
+    box.tarn("ls", TARN_HOST=box.url)
+
+
+def test_logout_revokes_the_token(box):
+    log_in(box, name="to be revoked")
+    token = open(os.path.join(box.home, ".config", "tarn", "credentials")).read().split()[-1]
+    box.tarn("logout", box.url)
+    assert box.ask("GET", "/v1/whoami", token)[0] == 401
+    assert "tarn login" in box.tarn("ls", TARN_HOST=box.url, status=1).stderr
+
+
+@pytest.mark.parametrize("host", ["https://", "https://-x", "https://a b", "https://box:x", "https://box:", "ftp://box", "box",
+                                  "https://box;id", "https://[::1", "https://$(id)"])
+def test_a_wrong_url_is_refused(box, host):
+    done = box.tarn("ls", TARN_HOST=host, TARN_TOKEN="tarn_1_x", status=1)
+    assert "expected" in done.stderr
+
+
+def test_a_server_with_another_certificate_is_noticed(box):
+    log_in(box)
+    fingerprint = box.fingerprint()
+    for name in ("tls.pem", "tls.key"):
+        shutil.copy(os.path.join(box.daemon.state, name), os.path.join(box.root, name))
+    other = tarn_test.make_folder()
+    try:
+        stranger = Box(other)
+        for name in ("tls.key", "tls.pem"):
+            shutil.copy(os.path.join(stranger.daemon.state, name), os.path.join(box.daemon.state, name))
+        stranger.stop()
+        done = box.tarn("ls", TARN_HOST=box.url, status=1)
+        assert "has changed" in done.stderr and fingerprint not in done.stderr
+        for name in ("tls.key", "tls.pem"):  # read again without a restart
+            shutil.copy(os.path.join(box.root, name), os.path.join(box.daemon.state, name))
+        box.tarn("ls", TARN_HOST=box.url)
+        with open(os.path.join(box.daemon.state, "tls.pem"), "w") as file:
+            file.write("nonsense")
+        box.tarn("ls", TARN_HOST=box.url)  # with the former one
+        assert "the former certificate stays in use" in box.daemon.words()
+    finally:
+        for name in ("tls.key", "tls.pem"):
+            shutil.copy(os.path.join(box.root, name), os.path.join(box.daemon.state, name))
+        tarn_test.remove_folder(other)
+
+
+# ---- doors that must not open, and the trusted proxy ----
+
+@pytest.mark.parametrize("options, words", [
+    (["--listen", "http://0.0.0.0:0"], "expected HOST:PORT"),
+    (["--listen", "http://*:39443"], "without TLS only an address of this machine itself"),
+    (["--listen", "39443", "--tls-cert", "/nowhere.pem"], "expected both --tls-cert and --tls-key"),
+    (["--listen", "39443", "--tls-cert", "/nowhere.pem", "--tls-key", "/nowhere.key"], "/nowhere.pem"),
+    (["--listen", "39443", "--proxy", "127.0.0.1"], "--proxy-secret"),
+    (["--listen", "39443", "--proxy", "box"], "expected an IP address"),
+])
+def test_a_wrong_door_does_not_open(options, words):
+    root = tarn_test.make_folder()
+    daemon = tarn_test.Daemon(root, options=options)
+    try:
+        _, answer = daemon.try_start()
+        assert words in answer, answer
+    finally:
+        daemon.stop()
+        tarn_test.remove_folder(root)
+
+
+def test_a_trusted_proxy_names_the_user():
+    root = tarn_test.make_folder()
+    secret = os.path.join(root, "secret")
+    with open(secret, "w") as file:
+        os.chmod(secret, 0o600)
+        file.write(PROXY_SECRET + "\n")
+    proxied = Box(root, "--proxy", "127.0.0.1", "--proxy-secret", secret, "--proxy-header", "X-User", scheme="http")
+    try:
+        name = pwd.getpwuid(os.geteuid()).pw_name
+        good = {"Tarn-Proxy-Secret": PROXY_SECRET, "X-User": name}
+        status, who = proxied.ask("GET", "/v1/whoami", headers=good)
+        assert status == 200 and who["user"] == name and who["by"] == "proxy"
+        assert proxied.ask("GET", "/v1/whoami", headers=dict(good, **{"Tarn-Proxy-Secret": "wrong secret of it"}))[0] == 401
+        assert proxied.ask("GET", "/v1/whoami", headers=dict(good, **{"X-User": "nobody-of-that-name"}))[0] == 403
+        assert proxied.ask("GET", "/v1/whoami", headers={"X-User": name})[0] == 401
+        assert proxied.ask("GET", "/v1/whoami", headers={"X-Forwarded-User": name, "Tarn-Proxy-Secret": PROXY_SECRET})[0] == 403
+    finally:
+        proxied.stop()
+        tarn_test.remove_folder(root)
+
+
+@pytest.mark.skipif(not tarn_test.IS_ROOT, reason="needs root, for tokens of other users")
+def test_a_token_of_another_user_has_only_the_rights_of_that_user():
+    root = tarn_test.make_folder()
+    os.chmod(root, 0o755)
+    box = Box(root, "--all-users")
+    try:
+        status, reply = box.ask("GET", "/v1/whoami", box.token(user="nobody", scope="submit"))
+        assert status == 200 and reply["user"] == "nobody" and not reply["administrator"]
+        mine = box.daemon.api.submit(command=["sleep", "1000"], env=box.daemon.env())
+        token = box.token(user="nobody", scope="submit")
+        assert box.ask("POST", "/v1/jobs/%d/cancel" % mine, token)[0] == 403
+        assert box.ask("GET", "/v1/jobs/%d/output" % mine, token)[0] == 403
+        assert box.ask("GET", "/v1/tokens?all=1", token)[0] == 403
+        with pytest.raises(tarn_test.Refused, match="no user"):
+            box.token(user="nobody-of-that-name")
+        box.daemon.api.post("/v1/jobs/%d/cancel" % mine)
+    finally:
+        box.stop()
+        tarn_test.remove_folder(root)
