@@ -5,8 +5,8 @@
 /* https - the daemon at https://HOST[:PORT], through the program tarn-tls, with an access token
  *
  * The token and the fingerprint of the server come from the credentials of this user
- * (credentials.h; `tarn login` puts them there); $TARN_TOKEN and $TARN_FINGERPRINT come before them.
- * Without a fingerprint, this machine must trust the certificate.
+ * (credentials.h; `tarn login` puts them there); $TARN_TOKEN and $TARN_FINGERPRINT come before
+ * them. Without a fingerprint, this machine must trust the certificate.
  */
 
 #include <stdbool.h>
