@@ -22,8 +22,9 @@
 #include "io/peer.h"
 #include "io/secret.h"
 #include "io/tls.h"
+#include "web/web_files.h"
 
-static const char token_prefix[] = "tarn_";
+static const char token_prefix[] = "tarn_", session_path[] = "/v1/session";
 
 /* ---- where it comes from ---- */
 
@@ -127,8 +128,8 @@ static void note_use(const struct api *api, const struct event_token *token)
     control_enqueue(api_control(api), &noting->change);
 }
 
-static int admit_token(const struct api *api, const char *text, struct identity *ret,
-                       struct error *err)
+static int admit_token(const struct api *api, const char *text, const char *path,
+                       struct identity *ret, struct error *err)
 {
     const struct event_token *token = find_token(api, text);
     uid_t owner = api_control(api)->owner;
@@ -137,6 +138,8 @@ static int admit_token(const struct api *api, const char *text, struct identity 
         return error_set(err, -EPERM, "the token is not valid; it may have been revoked");
     if (token->expires <= api_now(api))
         return error_set(err, -EPERM, "token %" PRIu64 " has expired", token->id);
+    if (token->kind == TOKEN_LOGIN && strcmp(path, session_path) != 0)
+        return error_set(err, -EPERM, "the code of a login is only for %s", session_path);
     if (!peer_assume(token->user, token->uid, IDENTITY_TOKEN, owner, ret))
         return error_set(err, -EPERM, "the owner of token %" PRIu64 " is no user here any more",
                          token->id);
@@ -184,8 +187,10 @@ int api_admit(void *user, struct http_request *request, struct identity *ret, st
     if (code != 0)
         return code < 0 ? code : 0;
     if (authorization && strncasecmp(authorization, bearer, strlen(bearer)) == 0)
-        return admit_token(api, authorization + strlen(bearer), ret, err);
+        return admit_token(api, authorization + strlen(bearer), request->path, ret, err);
+    if (strcmp(request->method, "GET") == 0 && web_file_find(request->path))
+        return 0; /* the page itself shows nothing of anybody */
     if (cookie)
-        return admit_token(api, cookie, ret, err);
+        return admit_token(api, cookie, request->path, ret, err);
     return error_set(err, -EPERM, "expected an access token; tarn token create makes one");
 }

@@ -9,6 +9,7 @@
 
 #include "api/estimates.h"
 #include "base/mem.h"
+#include "web/web_files.h"
 
 /* "*" stands for a number, "@" for a name. The whole path must match. */
 static const struct route {
@@ -74,6 +75,8 @@ static const struct route {
     { "DELETE", "/v1/cron/*", handle_cron_remove, NULL },
     { "GET", "/v1/whoami", handle_whoami, NULL },
     { "GET", "/v1/tokens", handle_tokens, NULL },
+    { "POST", "/v1/session", handle_session_begin, NULL },
+    { "DELETE", "/v1/session", handle_session_end, NULL },
     { "POST", "/v1/tokens", handle_token_create, NULL },
     { "DELETE", "/v1/tokens/*", handle_token_revoke, NULL },
     { "GET", "/v1/daemon", handle_daemon, NULL },
@@ -144,8 +147,10 @@ static bool path_matches(const char *pattern, const char *path, struct call *cal
 /* Questions are asked with POST, too. */
 static enum identity_scope scope_of(const struct route *route)
 {
-    static call_fn *const questions[] = { handle_when_like, handle_choose, handle_whatif,
-                                          handle_rehearsal };
+    static call_fn *const questions[] = {
+        handle_when_like, handle_choose,        handle_whatif,
+        handle_rehearsal, handle_session_begin, handle_session_end
+    };
     bool is_question = strcmp(route->method, "GET") == 0;
 
     for (size_t i = 0; i < COUNT_OF(questions); i++)
@@ -210,10 +215,38 @@ static void run_fresh(const struct route *route, const struct call *call)
         run_postponed(&postponed->waiter);
 }
 
+/* The web page. Nothing in it comes from elsewhere, and nothing else may frame it. */
+static void serve_page(struct http_request *request, const struct web_file *file)
+{
+    const char *known = http_header(request, "If-None-Match");
+    bool is_known = known && strcmp(known, file->etag) == 0;
+    size_t length = is_known ? 0 : file->length;
+    char *bytes = mem_zero(length + 1, 1);
+
+    memcpy(bytes, file->bytes, length);
+    http_add_header(request, "ETag", file->etag);
+    http_add_header(request, "Cache-Control", "no-cache");
+    http_add_header(request, "Content-Encoding", "gzip");
+    http_add_header(request, "Referrer-Policy", "no-referrer");
+    http_add_header(request, "X-Content-Type-Options", "nosniff");
+    http_add_header(request, "Content-Security-Policy",
+                    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+                    "img-src 'self' data:; base-uri 'none'; form-action 'none'; "
+                    "frame-ancestors 'none'");
+    http_reply(request, is_known ? 304 : 200, file->type, bytes, length);
+}
+
 void api_handle(void *user, struct http_request *request)
 {
+    const struct web_file *file =
+        strcmp(request->method, "GET") == 0 ? web_file_find(request->path) : NULL;
     struct error err;
     bool is_known = false;
+
+    if (file) {
+        serve_page(request, file);
+        return;
+    }
 
     for (size_t i = 0; i < COUNT_OF(routes); i++) {
         struct call call = { .api = user, .request = request };

@@ -26,6 +26,7 @@ call_fn handle_report;                                                     /* us
 call_fn handle_estimates;                                                  /* estimates.c */
 call_fn handle_reservations, handle_reserve, handle_unreserve;             /* reservations.c */
 call_fn handle_tokens, handle_token_create, handle_token_revoke;           /* tokens.c */
+call_fn handle_session_begin, handle_session_end;                          /* sessions.c */
 call_fn handle_crons, handle_cron_remove;                                  /* repeats.c */
 call_fn handle_daemon, handle_stop, handle_whoami;                         /* service.c */
 

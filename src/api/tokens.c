@@ -26,12 +26,15 @@ struct issuing {
 
 static json_t *view_token(const struct api *api, const struct event_token *token)
 {
-    return json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b}", "id", (json_int_t)token->id,
-                     "name", token->name, "user", token->user, "scope",
-                     identity_scope_name(token->scope), "queues", json_names(token->queues),
-                     "created", view_time(api, token->created), "expires",
-                     view_time(api, token->expires), "used", view_time(api, token->used), "expired",
-                     token->expires <= api_now(api));
+    static const char *const kinds[TOKEN_KINDS] = { "token", "login", "session" };
+
+    return json_pack("{s:I, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b}", "id",
+                     (json_int_t)token->id, "kind",
+                     kinds[token->kind < TOKEN_KINDS ? token->kind : TOKEN_ACCESS], "name",
+                     token->name, "user", token->user, "scope", identity_scope_name(token->scope),
+                     "queues", json_names(token->queues), "created", view_time(api, token->created),
+                     "expires", view_time(api, token->expires), "used", view_time(api, token->used),
+                     "expired", token->expires <= api_now(api));
 }
 
 json_t *handle_tokens(struct call *call)
@@ -164,6 +167,20 @@ static int read_issue(struct call *call, struct issuing *issuing)
     return code;
 }
 
+/* The code of one login has all rights of its user, for a minute. */
+static int read_login(struct call *call, struct issuing *issuing)
+{
+    const struct identity *who = call->request->who;
+
+    issuing->wish.kind = TOKEN_LOGIN;
+    issuing->wish.scope = who->is_admin ? SCOPE_ADMIN : SCOPE_QUEUES;
+    issuing->wish.life = LOGIN_LIFE;
+    issuing->wish.uid = who->uid;
+    snprintf(issuing->user, sizeof(issuing->user), "%s", who->name);
+    snprintf(issuing->name, sizeof(issuing->name), "login");
+    return 0;
+}
+
 json_t *handle_token_create(struct call *call)
 {
     static const struct deferred_ops ops = { run_issue, answer_issue, release_issue,
@@ -174,7 +191,8 @@ json_t *handle_token_create(struct call *call)
                    ? error_set(&call->err, REFUSED_FORBIDDEN,
                                "token: a token cannot make another one; log in on the machine of "
                                "the daemon")
-                   : read_issue(call, issuing);
+               : query_is_on(call->request, "login") ? read_login(call, issuing)
+                                                     : read_issue(call, issuing);
     secret_make(issuing->secret);
     secret_hash(issuing->secret, issuing->hash);
     issuing->wish.name = issuing->name;

@@ -62,6 +62,7 @@ int token_create(const struct control *control, const struct token_wish *wish, u
     *ret_id = state->tokens.last + 1;
     control_emit(control, (struct event){ .kind = EVENT_TOKEN,
                                           .token = { .id = *ret_id,
+                                                     .kind = (uint8_t)wish->kind,
                                                      .name = wish->name,
                                                      .user = wish->user,
                                                      .uid = wish->uid,
@@ -71,6 +72,29 @@ int token_create(const struct control *control, const struct token_wish *wish, u
                                                      .created = now,
                                                      .expires = usec_after(now, wish->life) } });
     return 0;
+}
+
+int token_begin_session(const struct control *control, uint64_t from, const char *hash,
+                        uint64_t *ret_id, struct error *err)
+{
+    const struct event_token *token = token_list_find(&control_state(control)->tokens, from);
+
+    if (!token)
+        return error_set(err, REFUSED_FORBIDDEN, "the code was used already");
+    bool is_code = token->kind == TOKEN_LOGIN;
+    AUTO_FREE char *user = mem_string(token->user), *queues = mem_string(token->queues);
+    const struct token_wish wish = { .kind = TOKEN_SESSION,
+                                     .name = "session",
+                                     .user = user,
+                                     .uid = token->uid,
+                                     .scope = token->scope,
+                                     .queues = queues,
+                                     .hash = hash,
+                                     .life = SESSION_LIFE };
+    if (is_code)
+        control_emit(control,
+                     (struct event){ .kind = EVENT_TOKEN_REMOVE, .token_remove = { .id = from } });
+    return token_create(control, &wish, ret_id, err);
 }
 
 int token_revoke(const struct control *control, const struct identity *who, uint64_t id,

@@ -13,10 +13,13 @@
 
 #define TOKEN_LIFE_DEFAULT (90 * USEC_PER_DAY)
 #define TOKEN_LIFE_MAX     (366 * USEC_PER_DAY)
+#define LOGIN_LIFE         USEC_PER_MIN
+#define SESSION_LIFE       (12 * USEC_PER_HOUR)
 
 enum { TOKENS_USER_MAX = 100, TOKENS_MAX = 10000, TOKEN_NAME_MAX = 63 };
 
 struct token_wish {
+    enum token_kind kind;
     const char *name, *user;
     uint32_t uid;
     enum identity_scope scope;
@@ -29,6 +32,10 @@ struct token_wish {
  * REFUSED_TOO_MANY. */
 int token_create(const struct control *control, const struct token_wish *wish, uint64_t *ret_id,
                  struct error *err);
+/* A session in place of a login's code, which is used up, or beside an access token; it has the
+ * rights of `from`. */
+int token_begin_session(const struct control *control, uint64_t from, const char *hash,
+                        uint64_t *ret_id, struct error *err);
 /* Allowed for its owner and administrators. */
 int token_revoke(const struct control *control, const struct identity *who, uint64_t id,
                  struct error *err);

@@ -96,7 +96,7 @@ def message(reply):
 
 
 def test_without_a_token_nothing_is_shown(box):
-    for path in ["/v1/jobs", "/v1/daemon", "/metrics", "/v1/nothing", "/"]:
+    for path in ["/v1/jobs", "/v1/daemon", "/metrics", "/v1/nothing", "/web/nothing.js"]:
         status, reply = box.ask("GET", path)
         assert status == 401 and reply["error"]["code"] == "unauthorized", (path, reply)
 

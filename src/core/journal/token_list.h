@@ -11,6 +11,8 @@
 
 #include "core/journal/event.h"
 
+enum token_kind { TOKEN_ACCESS, TOKEN_LOGIN, TOKEN_SESSION, TOKEN_KINDS };
+
 struct token_list {
     LIST(struct event_token) items; /* by number */
     uint64_t last;                  /* the highest number so far */

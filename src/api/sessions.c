@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* POST, DELETE /v1/session: the login of a browser. The session is a token in a cookie that no
+ * script can read. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/deferred.h"
+#include "api/routes.h"
+#include "api/view/view.h"
+#include "control/token.h"
+#include "io/secret.h"
+
+struct beginning {
+    struct deferred deferred;
+    char secret[SECRET_SIZE], hash[SECRET_HASH_SIZE];
+    uint64_t from, id;
+};
+
+static void set_cookie(struct deferred *deferred, const char *value, usec_t life)
+{
+    AUTO_FREE char *cookie =
+        mem_printf("tarn=%s; Path=/; Max-Age=%lld; HttpOnly; Secure; SameSite=Strict", value,
+                   (long long)(life / USEC_PER_SEC));
+
+    http_add_header(deferred->request, "Set-Cookie", cookie);
+    explicit_bzero(cookie, strlen(cookie));
+}
+
+static int run_begin(struct deferred *deferred, struct error *err)
+{
+    struct beginning *beginning = CONTAINER_OF(deferred, struct beginning, deferred);
+
+    return token_begin_session(api_control(deferred->api), beginning->from, beginning->hash,
+                               &beginning->id, err);
+}
+
+static json_t *answer_begin(struct deferred *deferred)
+{
+    struct beginning *beginning = CONTAINER_OF(deferred, struct beginning, deferred);
+    const struct event_token *token =
+        token_list_find(&api_state(deferred->api)->tokens, beginning->id);
+    AUTO_FREE char *value = mem_printf("tarn_%" PRIu64 "_%s", beginning->id, beginning->secret);
+
+    set_cookie(deferred, value, SESSION_LIFE);
+    explicit_bzero(value, strlen(value));
+    return json_pack("{s:s, s:o}", "user", deferred->request->who->name, "expires",
+                     view_time(deferred->api, token ? token->expires : 0));
+}
+
+static void release_begin(struct deferred *deferred)
+{
+    struct beginning *beginning = CONTAINER_OF(deferred, struct beginning, deferred);
+
+    explicit_bzero(beginning->secret, sizeof(beginning->secret));
+}
+
+json_t *handle_session_begin(struct call *call)
+{
+    static const struct deferred_ops ops = { run_begin, answer_begin, release_begin,
+                                             .status = 201 };
+    struct beginning *beginning = deferred_create(call, sizeof(*beginning), &ops);
+    int code = 0;
+
+    beginning->from = call->request->who->token;
+    secret_make(beginning->secret);
+    secret_hash(beginning->secret, beginning->hash);
+    if (beginning->from == 0)
+        code = error_set(&call->err, REFUSED_BAD, "session: expected a token or a login's code");
+    return deferred_begin(call, &beginning->deferred, code);
+}
+
+static int run_end(struct deferred *deferred, struct error *err)
+{
+    const struct identity *who = deferred->request->who;
+
+    return token_revoke(api_control(deferred->api), who, who->token, err);
+}
+
+static json_t *answer_end(struct deferred *deferred)
+{
+    set_cookie(deferred, "", 0);
+    return json_pack("{s:b}", "ended", 1);
+}
+
+json_t *handle_session_end(struct call *call)
+{
+    static const struct deferred_ops ops = { run_end, answer_end, NULL, .status = 200 };
+
+    return deferred_begin(call, deferred_create(call, sizeof(struct deferred), &ops), 0);
+}

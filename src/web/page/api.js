@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The API of the daemon (doc/spec/05-api.md). The session is in a cookie that this page cannot read.
+
+export class Refused extends Error {
+  constructor(status, message) { super(message); this.status = status; }
+}
+
+async function check(reply) {
+  if (reply.ok) return reply;
+  let message = "HTTP status " + reply.status;
+  try { message = (await reply.json()).error.message; } catch { /* not JSON */ }
+  throw new Refused(reply.status, message);
+}
+
+export async function ask(method, path, body, headers) {
+  const options = { method, headers: { ...headers }, credentials: "same-origin", cache: "no-store" };
+  if (body !== undefined) {
+    options.body = JSON.stringify(body);
+    options.headers["Content-Type"] = "application/json";
+  }
+  return (await check(await fetch(path, options))).json();
+}
+
+export const get = (path) => ask("GET", path);
+
+// The output of a job, as it comes; onText(text) until the signal aborts it or the job has ended.
+export async function follow(path, onText, signal) {
+  const reply = await check(await fetch(path, { signal, credentials: "same-origin", cache: "no-store" }));
+  const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    onText(value);
+  }
+}

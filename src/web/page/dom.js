@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements without HTML: text stays text, whatever a job is called.
+
+export function h(name, attributes, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (typeof value === "boolean") { if (value) element.setAttribute(key, ""); }
+    else if (value !== null && value !== undefined) element.setAttribute(key, value);
+  }
+  element.append(...children.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export function table(caption, columns, rows) {
+  const head = columns.map((column) => h("th", { scope: "col", class: column.number ? "number" : null }, column.title));
+  return h("div", { class: "scroll" }, h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, head)),
+    h("tbody", {}, rows.map((row) => h("tr", {}, columns.map((column) =>
+      h("td", { class: column.number ? "number" : column.wide ? "wide" : null }, column.cell(row))))))));
+}
+
+export function facts(pairs) {
+  return h("dl", { class: "facts" }, pairs.filter(([, value]) => value !== null && value !== undefined && value !== "")
+    .map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+}
+
+export function figures(pairs) {
+  return h("dl", { class: "figures" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, String(value)))));
+}
+
+export function link(to, text) {
+  return h("a", { href: "#/" + to }, text);
+}
+
+export function notice(words, isBad) {
+  const line = h("p", { class: isBad ? "bad" : null }, words);
+  document.getElementById("notices").append(line);
+  setTimeout(() => line.remove(), 8000);
+}
+
+export function duration(seconds) {
+  if (seconds === null || seconds === undefined) return "-";
+  if (seconds < 1) return "0s";
+  const days = Math.floor(seconds / 86400), hours = Math.floor(seconds / 3600) % 24;
+  const minutes = Math.floor(seconds / 60) % 60, rest = Math.floor(seconds) % 60;
+  const two = (number) => String(number).padStart(2, "0");
+  if (days) return days + "d" + two(hours) + "h";
+  if (hours) return hours + "h" + two(minutes) + "m";
+  return minutes ? minutes + "m" + two(rest) + "s" : rest + "s";
+}
+
+export function clock(iso) {
+  if (!iso) return "-";
+  const when = new Date(iso), today = new Date().toDateString() === when.toDateString();
+  return when.toLocaleString([], today ? { hour: "2-digit", minute: "2-digit" }
+    : { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+}
+
+export function stateClass(job) {
+  const state = job.result || job.state;
+  return { running: "good", ok: "good", failed: "bad", lost: "bad", timeout: "bad", out_of_memory: "bad", cancelled: "warn",
+    held: "warn", stopping: "warn" }[state] || "dim";
+}

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The web page in a real browser: Chromium, driven by Selenium. Skipped where they are not installed."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+import tarn_test
+from test_door import Box
+
+try:
+    from selenium import webdriver
+except ImportError:
+    webdriver = None
+CHROMIUM = shutil.which("chromium")
+DRIVER = shutil.which("chromedriver")
+
+HOSTILE = "<img src=x onerror=alert(1)>'\"&"
+
+
+def open_browser(folder, width=1280, height=900, is_dark=False):
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for option in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--ignore-certificate-errors",
+                   "--user-data-dir=" + os.path.join(folder, "profile"), "--window-size=%d,%d" % (width, height)):
+        options.add_argument(option)
+    if is_dark:
+        options.add_argument("--force-dark-mode")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return webdriver.Chrome(service=Service(DRIVER), options=options)
+
+
+class Page:
+    def __init__(self, box, browser):
+        self.box = box
+        self.browser = browser
+
+    def log_in(self):
+        done = subprocess.run([tarn_test.TARN, "web", "--print"], env=self.box.daemon.environment(), capture_output=True, text=True,
+                              timeout=tarn_test.PATIENCE_S)
+        assert done.returncode == 0, done
+        self.browser.get("about:blank")
+        self.browser.get(done.stdout.strip())
+        self.wait_for("Overview", "h1")
+
+    def go(self, place):
+        self.browser.execute_script("location.hash = arguments[0]", "#/" + place)
+
+    def text(self, selector="main"):
+        return self.browser.execute_script(
+            "return [...document.querySelectorAll(arguments[0])].map((one) => one.innerText).join('\\n')", selector)
+
+    def wait_for(self, words, selector="main"):
+        tarn_test.wait_until("the page shows %r" % words, lambda: words in self.text(selector))
+
+    def click(self, selector):
+        tarn_test.wait_until("%s is there" % selector, lambda: self.browser.execute_script(
+            "const one = document.querySelector(arguments[0]); if (!one || one.disabled) return false; one.click(); return true",
+            selector))
+
+    def press(self, words, scope="main"):
+        tarn_test.wait_until("the button %s" % words, lambda: self.browser.execute_script(
+            "const one = [...document.querySelectorAll(arguments[0] + ' button')].find((b) => b.innerText === arguments[1]);"
+            "if (!one || one.disabled) return false; setTimeout(() => one.click()); return true", scope, words))
+
+    def accept(self):
+        from selenium.common.exceptions import NoAlertPresentException
+
+        def is_accepted():
+            try:
+                self.browser.switch_to.alert.accept()
+                return True
+            except NoAlertPresentException:
+                return False
+
+        tarn_test.wait_until("the page asks", is_accepted)
+
+    def complaints(self):
+        """What the browser logged as wrong, but refusals by the daemon."""
+        return [entry["message"] for entry in self.browser.get_log("browser")
+                if entry["level"] == "SEVERE" and "status of 4" not in entry["message"]]
+
+
+@pytest.fixture(scope="module")
+def box():
+    root = tarn_test.make_folder()
+    box = Box(root)
+    yield box
+    box.daemon.check_sane()
+    box.stop()
+    tarn_test.remove_folder(root)
+
+
+@pytest.fixture(scope="module")
+def browser(box):
+    if not webdriver or not CHROMIUM or not DRIVER:
+        pytest.skip("chromium, chromium-driver and python3-selenium are not installed")
+    browser = open_browser(box.root)
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def page(box, browser):
+    page = Page(box, browser)
+    page.log_in()
+    yield page
+    assert page.complaints() == []
+    assert "[object" not in page.text() and "undefined" not in page.text()
+    for job in box.daemon.api.jobs():
+        if job["state"] != "ended":
+            box.daemon.api.post("/v1/jobs/%d/cancel" % job["id"])
+
+
+def test_a_login_works_once(box, browser):
+    page = Page(box, browser)
+    browser.get(box.url)
+    page.wait_for("Log in", "h1")
+    done = subprocess.run([tarn_test.TARN, "web", "--print"], env=box.daemon.environment(), capture_output=True, text=True, timeout=60)
+    address = done.stdout.strip()
+    browser.get("about:blank")
+    browser.get(address)
+    page.wait_for("Overview", "h1")
+    assert "tarn_" not in browser.current_url
+    code = address.split("#")[1]
+    assert box.ask("POST", "/v1/session", code, {})[0] == 401
+    assert box.ask("GET", "/v1/jobs", code)[0] == 401
+    cookie = browser.get_cookie("tarn")
+    assert cookie["httpOnly"] and cookie["secure"] and cookie["sameSite"] == "Strict"
+    page.press("Log out", "header")
+    page.wait_for("Log in", "h1")
+    assert box.ask("GET", "/v1/jobs", cookie["value"])[0] == 401
+    browser.refresh()
+    page.wait_for("Log in", "h1")
+
+
+def test_a_token_begins_a_session(box, browser):
+    page = Page(box, browser)
+    browser.delete_all_cookies()
+    browser.get(box.url)
+    page.wait_for("Access token", "main")
+    browser.execute_script("document.getElementById('token').value = 'tarn_1_wrong'")
+    page.press("Log in")
+    page.wait_for("not valid", "[role=alert]")
+    browser.execute_script("document.getElementById('token').value = arguments[0]", box.token(scope="read"))
+    page.press("Log in")
+    page.wait_for("Overview", "h1")
+
+
+def test_the_overview_shows_devices_and_follows_changes(page, box):
+    page.wait_for("0 of 4", ".figures")
+    number = box.daemon.api.submit(command=["sleep", "1000"], gpus=2, name="train", env=box.daemon.env())
+    page.wait_for("2 of 4", ".figures")
+    assert page.text(".tiles").count("train") == 2
+    box.daemon.api.post("/v1/jobs/%d/cancel" % number)
+    page.wait_for("0 of 4", ".figures")
+
+
+def test_jobs_are_filtered_explained_and_cancelled(page, box):
+    running = box.daemon.api.submit(command=["sleep", "1000"], gpus=4, name="big", max_duration="1h", env=box.daemon.env())
+    waiting = box.daemon.api.submit(command=["sleep", "1"], gpus=1, name="small", env=box.daemon.env())
+    page.go("jobs")
+    page.wait_for("small")
+    assert "starts about" in page.text() and "1 gpu wanted, 0 free" in page.text()
+    page.go("jobs?name=small")
+    tarn_test.wait_until("only one job is listed", lambda: "big" not in page.text("table") and "small" in page.text("table"))
+    page.go("job/%d" % waiting)
+    page.wait_for("Why it waits")
+    assert "held by" in page.text("pre")
+    page.press("hold")
+    tarn_test.wait_until("it is held", lambda: box.daemon.api.job(waiting)["state"] == "held")
+    page.press("release")
+    page.go("jobs")
+    page.click("[aria-label='choose job %d']" % running)
+    page.press("cancel")
+    page.accept()
+    tarn_test.wait_until("it has ended", lambda: box.daemon.api.job(running)["state"] == "ended")
+    page.go("jobs?all=1")
+    page.wait_for("cancelled")
+
+
+def test_the_output_of_a_job_is_followed(page, box):
+    number = box.daemon.api.submit(command=["sh", "-c", "echo first; sleep 2; echo second; sleep 1000"], env=box.daemon.env())
+    page.go("job/%d" % number)
+    page.wait_for("first", "pre")
+    page.wait_for("second", "pre")
+
+
+def test_hostile_names_and_output_stay_text(page, box):
+    number = box.daemon.api.submit(command=["sh", "-c", "echo \"$1\"; sleep 1000", "x", HOSTILE], name="hostile",
+                                   env=box.daemon.env())
+    page.go("job/%d" % number)
+    page.wait_for(HOSTILE, "pre")
+    assert page.browser.execute_script("return document.querySelectorAll('main img').length") == 0
+    page.wait_for(HOSTILE, "dl")
+    page.go("jobs?name=" + "%3Cimg%20src%3Dx%3E")
+    page.wait_for("Jobs", "h1")
+    assert page.browser.execute_script("return document.querySelectorAll('main img').length") == 0
+
+
+def test_queues_are_shown(page):
+    page.go("queues")
+    page.wait_for("default", "table")
+
+
+def test_nothing_is_loaded_from_elsewhere(page, box):
+    for place in ("overview", "jobs", "queues"):
+        page.go(place)
+    names = page.browser.execute_script("return performance.getEntriesByType('resource').map((one) => one.name)")
+    assert names and all(name.startswith(box.url) for name in names), names
+
+
+@pytest.mark.parametrize("width", [390, 1280, 2560])
+def test_it_fits_the_window(page, box, width):
+    number = box.daemon.api.submit(command=["sleep", "1000"], gpus=1, name="a-job-with-a-long-name-" * 2, env=box.daemon.env())
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                 {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+    for place in ("overview", "jobs", "queues"):
+        page.go(place)
+        page.wait_for(place.capitalize(), "h1")
+        assert page.browser.execute_script("return document.documentElement.scrollWidth") <= width, place
+        assert "[object" not in page.text() and "undefined" not in page.text()
+    page.go("job/%d" % number)
+    page.wait_for("sleep 1000", "dl")
+    assert page.browser.execute_script("return document.documentElement.scrollWidth") <= width
+    page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_daemon_that_comes_back_is_found_again(page, box):
+    page.wait_for("live", "#connection")
+    box.daemon.kill()
+    page.wait_for("not connected", "#connection")
+    box.daemon.start()
+    page.wait_for("live", "#connection")
+    page.wait_for("Overview", "h1")
+    page.browser.get_log("browser")  # the lost connections
+
+
+def test_a_page_is_small(box):
+    total = 0
+    for name in sorted(os.listdir(os.path.join(tarn_test.HERE, "..", "..", "src", "web", "page"))):
+        status, body = box.ask("GET", "/" if name == "index.html" else "/web/" + name)
+        assert status == 200
+        total += len(body)
+    assert total < 250 << 10
+
+
+def test_foreign_frames_and_scripts_are_forbidden(box):
+    import http.client
+    import ssl
+
+    connection = http.client.HTTPSConnection("127.0.0.1", box.port, timeout=30, context=ssl._create_unverified_context())
+    connection.request("GET", "/")
+    reply = connection.getresponse()
+    policy = reply.getheader("Content-Security-Policy")
+    assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy and "unsafe" not in policy
+    assert reply.getheader("X-Content-Type-Options") == "nosniff"
+    reply.read()
+    connection.request("GET", "/", headers={"If-None-Match": reply.getheader("ETag")})
+    assert connection.getresponse().status == 304
