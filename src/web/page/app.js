@@ -116,6 +116,14 @@ window.addEventListener("hashchange", () => {
   else draw();
 });
 
+// A page that a browser keeps for the way back must hold no connection.
+window.addEventListener("pagehide", () => {
+  if (events) events.close();
+  clearTimeout(timer);
+  job.leave();
+});
+window.addEventListener("pageshow", (event) => { if (event.persisted) enter(); });
+
 async function start() {
   try { await login.beginFromAddress(); } catch (failure) { notice(failure.message, true); }
   enter();
