@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/call.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "control/phrases.h"
 #include "wire/json.h"
 
-enum { BODY_VALUES_MAX = 500000, BODY_CONTAINERS_MAX = 100000 };
+enum { BODY_VALUES_MAX = 500000, BODY_CONTAINERS_MAX = 100000, QUERY_KEYS_MAX = 15 };
 
 void reply_json(struct http_request *request, unsigned status, json_t *body)
 {
@@ -31,16 +32,8 @@ static const struct answer {
     unsigned status;
     const char *name;
 } answers[] = {
-    { REFUSED_BAD, 400, "bad_request" },
-    { REFUSED_FORBIDDEN, 403, "forbidden" },
-    { REFUSED_NOT_FOUND, 404, "not_found" },
-    { REFUSED_METHOD, 405, "bad_method" },
-    { REFUSED_CONFLICT, 409, "conflict" },
-    { REFUSED_NEVER, 422, "never" },
-    { REFUSED_TOO_MANY, 429, "too_many" },
-    { REFUSED_STOPPING, 503, "stopping" },
-    { REFUSED_TIMEOUT, 504, "timeout" },
-    { REFUSED_DISK_FULL, 507, "disk_full" },
+#define REFUSAL(code, status, name, when) { code, status, name },
+#include "api/contract/refusals.def"
     /* What parsers say of a value beside -EINVAL: out of range, too much, too long, too deep. */
     { -ERANGE, 400, "bad_request" },
     { -E2BIG, 400, "bad_request" },
@@ -68,18 +61,114 @@ json_t *refuse(struct call *call, int code)
     return NULL;
 }
 
-int check_query(const struct http_request *request, const char *const *keys, struct error *err)
-{
-    const char *unknown = http_query_unknown(request, keys);
-    AUTO_RELEASE(text) struct text known = { 0 };
+/* ---- the query ---- */
 
-    if (!unknown)
-        return 0;
-    for (size_t i = 0; keys[i]; i++)
-        text_printf(&known, "%s%s", i > 0 ? ", " : "", keys[i]);
-    return error_set(err, REFUSED_BAD, "unknown parameter '%.40s'; expected %s", unknown,
-                     text_string(&known));
+static int check_keys(struct call *call)
+{
+    const char *keys[QUERY_KEYS_MAX + 1], *unknown;
+    AUTO_RELEASE(text) struct text known = { 0 };
+    size_t count = 0;
+
+    for (const struct query_key *at = call->operation->query; at->key; at++) {
+        text_printf(&known, "%s%s", count > 0 ? ", " : "", at->key);
+        keys[count++] = at->key;
+    }
+    keys[count] = NULL;
+    unknown = http_query_unknown(call->request, keys);
+    return unknown ? error_set(&call->err, REFUSED_BAD, "unknown parameter '%.40s'; expected %s",
+                               unknown, count > 0 ? text_string(&known) : "none")
+                   : 0;
 }
+
+static bool is_number(const struct query_key *key, const char *text)
+{
+    char *end;
+
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    return text[0] >= '0' && text[0] <= '9' && !*end && errno == 0 && value >= key->least &&
+           value <= key->most;
+}
+
+static bool is_one_of(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (const char *at = words; *at; at += strcspn(at, ","), at += *at ? 2 : 0) {
+        if (strncmp(at, word, length) == 0 && (at[length] == ',' || !at[length]))
+            return true;
+    }
+    return false;
+}
+
+/* "expected a, b or c" */
+static int refuse_word(struct call *call, const struct query_key *key, const char *text)
+{
+    const char *last = strrchr(key->words, ',');
+    int before = last ? (int)(last - key->words) : 0;
+
+    return error_set(&call->err, REFUSED_BAD, "%s '%.40s': expected %.*s%s%s", key->key, text,
+                     before, key->words, last ? " or " : "", last ? last + 2 : key->words);
+}
+
+static int check_value(struct call *call, const struct query_key *key)
+{
+    const char *text = http_query(call->request, key->key);
+
+    if (!text)
+        return key->kind == QUERY_NEEDED
+                   ? error_set(&call->err, REFUSED_BAD,
+                               "parameter '%s' is missing; expected the %s", key->key, key->meaning)
+                   : 0;
+    switch (key->kind) {
+    case QUERY_FLAG:
+        if (text[0] && !is_one_of("0, 1", text))
+            return error_set(&call->err, REFUSED_BAD, "%s '%.40s': expected 0 or 1", key->key,
+                             text);
+        break;
+    case QUERY_NUMBER:
+        if (!is_number(key, text))
+            return error_set(&call->err, REFUSED_BAD,
+                             "%s '%.40s': expected a number from %" PRIu64 " to %" PRIu64, key->key,
+                             text, key->least, key->most);
+        break;
+    case QUERY_WORDS:
+        if (!is_one_of(key->words, text))
+            return refuse_word(call, key, text);
+        break;
+    case QUERY_TEXT:
+    case QUERY_NEEDED:
+        break;
+    }
+    return 0;
+}
+
+int check_query(struct call *call)
+{
+    int code = check_keys(call);
+
+    for (const struct query_key *at = call->operation->query; code == 0 && at->key; at++)
+        code = check_value(call, at);
+    return code;
+}
+
+bool query_is_on(const struct call *call, const char *key)
+{
+    const char *value = http_query(call->request, key);
+
+    assert(operation_key(call->operation, key));
+    return value && strcmp(value, "0") != 0;
+}
+
+uint64_t query_number(const struct call *call, const char *key, uint64_t fallback)
+{
+    const char *value = http_query(call->request, key);
+
+    assert(operation_key(call->operation, key));
+    return value ? strtoull(value, NULL, 10) : fallback;
+}
+
+/* ---- the body ---- */
 
 int read_body(struct call *call)
 {
@@ -100,30 +189,7 @@ int read_body(struct call *call)
                : error_set(&call->err, REFUSED_BAD, "body: expected an object or a list");
 }
 
-bool query_is_on(const struct http_request *request, const char *key)
-{
-    const char *value = http_query(request, key);
-
-    return value && strcmp(value, "0") != 0;
-}
-
-int query_number(const struct http_request *request, const char *key, uint64_t least, uint64_t most,
-                 uint64_t *ret, struct error *err)
-{
-    const char *text = http_query(request, key);
-    char *end;
-
-    if (!text)
-        return 0;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || errno != 0 || value < least || value > most)
-        return error_set(err, REFUSED_BAD,
-                         "%s '%.40s': expected a number from %" PRIu64 " to %" PRIu64, key, text,
-                         least, most);
-    *ret = value;
-    return 0;
-}
+/* ---- the path ---- */
 
 const struct group *call_group(const struct call *call)
 {

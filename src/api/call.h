@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "api/api.h"
+#include "api/contract/operation.h"
 
 struct follower;
 
@@ -20,6 +21,7 @@ struct api {
     uv_timer_t *timer; /* wakes followers of outputs */
     struct follower *followers;
     struct inquiry *inquiry; /* the inquiry with which the brain computes its answers */
+    char *openapi;           /* the description of the API, when it was asked for; owned */
 };
 
 static inline const struct control *api_control(const struct api *api)
@@ -56,6 +58,7 @@ enum { CALL_NAME_SIZE = REQUEST_NAME_SIZE + 24 };
 struct call {
     struct api *api;
     struct http_request *request;
+    const struct operation *operation;
     uint64_t id;               /* the number in the path; 0: none */
     uint32_t index;            /* the index in "7_3", plus one; 0: none */
     char name[CALL_NAME_SIZE]; /* the name in the path, "a/3" for a device; "": none */
@@ -76,13 +79,12 @@ void reply_error(struct http_request *request, int code, const struct error *err
 json_t *refuse(struct call *call, int code);
 /* The body as JSON: an object or a list. */
 int read_body(struct call *call);
-/* Fails with -EINVAL if the query has a key that is not in the list (NULL-terminated). */
-int check_query(const struct http_request *request, const char *const *keys, struct error *err);
+/* Whether the query has only keys of the operation, with values of their kinds. */
+int check_query(struct call *call);
 /* True for "?dry_run" and "?dry_run=1"; false if it is absent or "0". */
-bool query_is_on(const struct http_request *request, const char *key);
-/* A number from least to most; *ret is unchanged if the query has none. */
-int query_number(const struct http_request *request, const char *key, uint64_t least, uint64_t most,
-                 uint64_t *ret, struct error *err);
+bool query_is_on(const struct call *call, const char *key);
+/* Within the bounds of the operation; fallback: the query has no such key. */
+uint64_t query_number(const struct call *call, const char *key, uint64_t fallback);
 
 /* The group that the path names; NULL: the path names something else. */
 const struct group *call_group(const struct call *call);

@@ -8,37 +8,20 @@
 #include "control/config/apply.h"
 #include "control/config/configure.h"
 
-/* The number of a change. */
-static int read_change(const struct http_request *request, const char *key, uint64_t *ret,
-                       bool *ret_given, struct error *err)
-{
-    const char *text = http_query(request, key);
-
-    *ret_given = text != NULL;
-    return query_number(request, key, 0, UINT64_MAX, ret, NULL) == 0
-               ? 0
-               : error_set(err, REFUSED_BAD, "%s '%.40s': expected the number of a change", key,
-                           text);
-}
-
 /* ---- show ---- */
 
 json_t *handle_config(struct call *call)
 {
     const struct config_change *change;
     json_t *document = NULL;
-    uint64_t number = 0;
-    bool has_number;
 
-    int code = read_change(call->request, "at", &number, &has_number, &call->err);
-    if (code == 0 && !has_number) {
+    if (!http_query(call->request, "at")) {
         AUTO(config) struct config *config = config_of_state(api_state(call->api));
-        document = config_to_json(config);
-    } else if (code == 0) {
-        code = apply_find(api_control(call->api), number, &change, &call->err);
-        if (code == 0)
-            code = apply_document(api_control(call->api), change->after, &document, &call->err);
+        return config_to_json(config);
     }
+    int code = apply_find(api_control(call->api), query_number(call, "at", 0), &change, &call->err);
+    if (code == 0)
+        code = apply_document(api_control(call->api), change->after, &document, &call->err);
     return code < 0 ? refuse(call, code) : document;
 }
 
@@ -103,18 +86,19 @@ static void release_applying(struct deferred *deferred)
 
 static struct applying *create_applying(struct call *call, int *ret_code)
 {
-    static const struct deferred_ops ops = { run_applying, answer_applying, release_applying,
-                                             .status = 200 };
+    static const struct deferred_ops ops = { .run = run_applying,
+                                             .answer = answer_applying,
+                                             .release = release_applying };
     struct applying *applying = deferred_create(call, sizeof(*applying), &ops);
     struct apply *apply = &applying->apply;
     apply->who = call->request->who;
-    apply->is_dry_run = query_is_on(call->request, "dry_run");
+    apply->is_dry_run = query_is_on(call, "dry_run");
+    apply->has_seen = http_query(call->request, "seen");
+    apply->seen = query_number(call, "seen", 0);
     *ret_code = 0;
     if (!apply->is_dry_run && !apply->who->is_admin)
         *ret_code =
             error_set(&call->err, REFUSED_FORBIDDEN, "config: only administrators change it");
-    if (*ret_code == 0)
-        *ret_code = read_change(call->request, "seen", &apply->seen, &apply->has_seen, &call->err);
     return applying;
 }
 
@@ -140,15 +124,10 @@ json_t *handle_apply(struct call *call)
 
 json_t *handle_undo(struct call *call)
 {
-    bool has_number = false;
     int code;
 
     struct applying *applying = create_applying(call, &code);
     applying->apply.is_undo = true;
-    if (code == 0)
-        code = read_change(call->request, "change", &applying->apply.undo, &has_number, &call->err);
-    if (code == 0 && has_number && applying->apply.undo == 0)
-        code = error_set(&call->err, REFUSED_BAD,
-                         "change: 0, expected the number of a change, from 1");
+    applying->apply.undo = query_number(call, "change", 0);
     return deferred_begin(call, &applying->deferred, code);
 }

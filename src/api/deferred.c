@@ -24,9 +24,7 @@ static int run_deferred(struct change *change, struct error *err)
 static void answer(struct forecast_waiter *waiter)
 {
     struct deferred *deferred = CONTAINER_OF(waiter, struct deferred, waiter);
-    unsigned status = deferred->ops->status ? deferred->ops->status : 200;
-
-    reply_json(deferred->request, status, deferred->ops->answer(deferred));
+    reply_json(deferred->request, deferred->status, deferred->ops->answer(deferred));
     destroy_deferred(deferred);
 }
 
@@ -56,6 +54,7 @@ void *deferred_create(struct call *call, size_t size, const struct deferred_ops 
         .api = call->api,
         .request = call->request,
         .ops = ops,
+        .status = call->operation->status,
         .id = call->id,
     };
     memcpy(deferred->name, call->name, sizeof(deferred->name));

@@ -19,7 +19,6 @@ struct deferred_ops {
     json_t *(*answer)(struct deferred *deferred);
     /* What it owns, without itself; NULL: nothing. */
     void (*release)(struct deferred *deferred);
-    unsigned status;            /* of the answer; 0: 200 */
     bool answers_from_forecast; /* answer only when the forecast is fresh */
 };
 
@@ -29,7 +28,8 @@ struct deferred {
     struct api *api;
     struct http_request *request;
     const struct deferred_ops *ops;
-    uint64_t id; /* id and name: as in the call */
+    unsigned status; /* of the answer: that of the operation */
+    uint64_t id;     /* id and name: as in the call */
     char name[CALL_NAME_SIZE];
 };
 

@@ -85,7 +85,7 @@ static int read_reason(struct call *call, struct draining *asked)
 
 json_t *handle_drain(struct call *call)
 {
-    static const struct deferred_ops ops = { run_draining, answer_draining, NULL, .status = 200 };
+    static const struct deferred_ops ops = { .run = run_draining, .answer = answer_draining };
     const char *verb = strrchr(call->request->path, '/') + 1;
 
     struct draining *asked = deferred_create(call, sizeof(*asked), &ops);

@@ -252,7 +252,7 @@ static json_t *answer_clear(struct deferred *deferred)
 
 json_t *handle_clear(struct call *call)
 {
-    static const struct deferred_ops ops = { run_clear, answer_clear, NULL, .status = 200 };
+    static const struct deferred_ops ops = { .run = run_clear, .answer = answer_clear };
 
     return deferred_begin(call, deferred_create(call, sizeof(struct deferred), &ops), 0);
 }

@@ -62,8 +62,9 @@ static void release_action(struct deferred *deferred)
 /* A task's job number never changes, so it is looked up at once. NULL: refused, no such task. */
 static struct action *create_action(struct call *call, enum event_kind kind, const char *verb)
 {
-    static const struct deferred_ops ops = { run_action, answer_action, release_action,
-                                             .status = 200 };
+    static const struct deferred_ops ops = { .run = run_action,
+                                             .answer = answer_action,
+                                             .release = release_action };
     const struct job *task = call->index > 0 ? call_job(call) : NULL;
 
     if (call->index > 0 && !task)
@@ -93,8 +94,7 @@ json_t *handle_job_action(struct call *call)
     struct action *action = create_action(call, verbs[i].kind, verbs[i].verb);
     if (!action)
         return NULL;
-    action->is_immediate =
-        verbs[i].kind == EVENT_CANCEL && query_is_on(call->request, "signal_now");
+    action->is_immediate = verbs[i].kind == EVENT_CANCEL && query_is_on(call, "signal_now");
     return deferred_begin(call, &action->deferred, 0);
 }
 
@@ -102,8 +102,7 @@ json_t *handle_signal(struct call *call)
 {
     const char *name = http_query(call->request, "name");
 
-    int number = name ? signal_parse(name, &call->err)
-                      : error_set(&call->err, REFUSED_BAD, "name: expected a signal, like USR1");
+    int number = signal_parse(name, &call->err);
     if (number > 0 && !call->api->ports.attempts.signal)
         number = error_set(&call->err, REFUSED_NEVER, "signal: this engine cannot send one");
     struct action *action = number > 0 ? create_action(call, EVENT_NONE, "signal") : NULL;
@@ -146,7 +145,7 @@ static int check_enter(const struct call *call, const struct job *job, uint64_t 
 json_t *handle_enter(struct call *call)
 {
     const struct api_attempts *attempts = &call->api->ports.attempts;
-    uint64_t rank = 0;
+    uint64_t rank = query_number(call, "rank", 0);
     int fd = -1;
 
     if (call_group(call)) {
@@ -157,9 +156,7 @@ json_t *handle_enter(struct call *call)
     const struct job *job = call_job(call);
     if (!job)
         return NULL;
-    int code = query_number(call->request, "rank", 0, UINT32_MAX, &rank, &call->err);
-    if (code == 0)
-        code = check_enter(call, job, rank, &call->err);
+    int code = check_enter(call, job, rank, &call->err);
     if (code == 0 && attempts->enter(attempts->user, job->id, (uint32_t)rank, &fd, &call->err) < 0)
         code = error_prefix(&call->err, REFUSED_CONFLICT, "job %" PRIu64, job->id);
     if (code == 0)

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "wire/json.h"
 
-enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 10000, AGO_MAX = 1000000000, CHUNK = 64 * 1024 };
+enum { LIMIT_DEFAULT = 1000, AGO_MAX = 1000000000, CHUNK = 64 * 1024 };
 
 struct filter {
     const char *queue, *user, *name;
@@ -68,32 +68,28 @@ static int read_states(const char *names, struct filter *filter, struct error *e
     return 0;
 }
 
+static usec_t seconds_ago(const struct call *call, const char *key, uint64_t fallback)
+{
+    return api_now(call->api) - (usec_t)query_number(call, key, fallback) * USEC_PER_SEC;
+}
+
 static int read_filter(struct call *call, struct filter *filter, struct error *err)
 {
     const char *states = http_query(call->request, "state");
-    uint64_t group = 0, since = AGO_MAX, until = 0;
+    uint64_t group = query_number(call, "group", 0);
 
     filter->queue = http_query(call->request, "queue");
     filter->user = http_query(call->request, "user");
     filter->name = http_query(call->request, "name");
-    filter->is_newest = query_is_on(call->request, "newest");
-    filter->is_rows = query_is_on(call->request, "rows");
-    filter->limit = LIMIT_DEFAULT;
-    filter->states = query_is_on(call->request, "all") ? UINT32_MAX : ~(1u << JOB_ENDED);
+    filter->is_newest = query_is_on(call, "newest");
+    filter->is_rows = query_is_on(call, "rows");
+    filter->limit = query_number(call, "limit", LIMIT_DEFAULT);
+    filter->after = query_number(call, "after", 0);
+    filter->since = seconds_ago(call, "since", AGO_MAX);
+    filter->until = seconds_ago(call, "until", 0);
+    filter->states = query_is_on(call, "all") ? UINT32_MAX : ~(1u << JOB_ENDED);
     filter->results = UINT32_MAX;
     int code = states ? read_states(states, filter, err) : 0;
-    if (code == 0)
-        code = query_number(call->request, "since", 0, AGO_MAX, &since, err);
-    if (code == 0)
-        code = query_number(call->request, "until", 0, AGO_MAX, &until, err);
-    filter->since = api_now(call->api) - (usec_t)since * USEC_PER_SEC;
-    filter->until = api_now(call->api) - (usec_t)until * USEC_PER_SEC;
-    if (code == 0)
-        code = query_number(call->request, "after", 0, UINT64_MAX - 1, &filter->after, err);
-    if (code == 0)
-        code = query_number(call->request, "limit", 1, LIMIT_MAX, &filter->limit, err);
-    if (code == 0)
-        code = query_number(call->request, "group", 0, UINT64_MAX - 1, &group, err);
     if (code < 0)
         return code;
     const struct group *found = group ? state_group(api_state(call->api), group) : NULL;
@@ -277,6 +273,6 @@ json_t *handle_list(struct call *call)
                                  .last = filter.after };
     if (filter.is_newest)
         skip_older(listing, api_state(call->api));
-    http_stream(call->request, "application/json", &listing->stream);
+    http_stream(call->request, content_type(call->operation->content), &listing->stream);
     return NULL;
 }

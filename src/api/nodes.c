@@ -96,7 +96,7 @@ static int read_wish(struct call *call, struct interruption *wish)
 
 json_t *handle_interrupt(struct call *call)
 {
-    static const struct deferred_ops ops = { run_interrupt, answer_interrupt, NULL, .status = 200 };
+    static const struct deferred_ops ops = { .run = run_interrupt, .answer = answer_interrupt };
     struct interrupting *asked = deferred_create(call, sizeof(*asked), &ops);
     asked->wish.notice = NOTICE_DEFAULT;
     return deferred_begin(call, &asked->deferred, read_wish(call, &asked->wish));

@@ -36,7 +36,7 @@ static json_t *answer_removal(struct deferred *deferred)
 
 json_t *handle_cron_remove(struct call *call)
 {
-    static const struct deferred_ops ops = { run_removal, answer_removal, NULL, .status = 200 };
+    static const struct deferred_ops ops = { .run = run_removal, .answer = answer_removal };
 
     return deferred_begin(call, deferred_create(call, sizeof(struct deferred), &ops), 0);
 }

@@ -105,8 +105,9 @@ static int read_asked(struct reserving *reserving, json_t *body, struct error *e
 
 json_t *handle_reserve(struct call *call)
 {
-    static const struct deferred_ops ops = { run_reserve, answer_reserved, release_reserving,
-                                             .status = 201 };
+    static const struct deferred_ops ops = { .run = run_reserve,
+                                             .answer = answer_reserved,
+                                             .release = release_reserving };
     struct reserving *reserving = deferred_create(call, sizeof(*reserving), &ops);
 
     int code = read_body(call);
@@ -117,8 +118,9 @@ json_t *handle_reserve(struct call *call)
 
 json_t *handle_unreserve(struct call *call)
 {
-    static const struct deferred_ops ops = { run_remove, answer_removed, release_reserving,
-                                             .status = 200 };
+    static const struct deferred_ops ops = { .run = run_remove,
+                                             .answer = answer_removed,
+                                             .release = release_reserving };
     const char *name = http_query(call->request, "name");
 
     struct reserving *reserving = deferred_create(call, sizeof(*reserving), &ops);

@@ -6,14 +6,13 @@
 #include "export/dcgm.h"
 #include "export/metrics.h"
 
-static const char content_type[] = "text/plain; version=0.0.4; charset=utf-8";
-
 static json_t *reply_text(struct call *call, struct text *text)
 {
     size_t length = text->length;
 
     text_string(text);
-    http_reply(call->request, 200, content_type, text_take(text), length);
+    http_reply(call->request, call->operation->status, content_type(call->operation->content),
+               text_take(text), length);
     return NULL;
 }
 

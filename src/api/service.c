@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /v1/daemon, POST /v1/stop */
+/* GET /v1/daemon, /v1/openapi.json; POST /v1/stop */
+#include <string.h>
 #include <unistd.h>
 
+#include "api/contract/openapi.h"
 #include "api/routes.h"
 #include "api/view/view.h"
+#include "base/mem.h"
 #include "io/peer.h"
 #include "io/tls.h"
 #include "wire/json.h"
@@ -56,8 +59,21 @@ json_t *handle_stop(struct call *call)
 {
     const struct api_daemon *daemon = &call->api->ports.daemon;
 
-    bool kill_jobs = query_is_on(call->request, "kill");
-    reply_json(call->request, 202, json_pack("{s:b}", "stopping", 1));
+    bool kill_jobs = query_is_on(call, "kill");
+    reply_json(call->request, call->operation->status, json_pack("{s:b}", "stopping", 1));
     daemon->stop(daemon->user, kill_jobs);
+    return NULL;
+}
+
+json_t *handle_openapi(struct call *call)
+{
+    struct api *api = call->api;
+
+    if (!api->openapi) {
+        AUTO(json) json_t *document = openapi_document(TARN_VERSION);
+        api->openapi = json_dumps(document, JSON_COMPACT);
+    }
+    http_reply(call->request, 200, "application/json", mem_string(api->openapi),
+               strlen(api->openapi));
     return NULL;
 }

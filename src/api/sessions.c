@@ -24,7 +24,7 @@ static void set_cookie(struct deferred *deferred, const char *value, usec_t life
         mem_printf("tarn=%s; Path=/; Max-Age=%lld; HttpOnly; Secure; SameSite=Strict", value,
                    (long long)(life / USEC_PER_SEC));
 
-    http_add_header(deferred->request, "Set-Cookie", cookie);
+    http_header_add(deferred->request, "Set-Cookie", cookie);
     explicit_bzero(cookie, strlen(cookie));
 }
 
@@ -58,8 +58,7 @@ static void release_begin(struct deferred *deferred)
 
 json_t *handle_session_begin(struct call *call)
 {
-    static const struct deferred_ops ops = { run_begin, answer_begin, release_begin,
-                                             .status = 201 };
+    static const struct deferred_ops ops = { run_begin, answer_begin, release_begin };
     struct beginning *beginning = deferred_create(call, sizeof(*beginning), &ops);
     int code = 0;
 
@@ -86,7 +85,7 @@ static json_t *answer_end(struct deferred *deferred)
 
 json_t *handle_session_end(struct call *call)
 {
-    static const struct deferred_ops ops = { run_end, answer_end, NULL, .status = 200 };
+    static const struct deferred_ops ops = { run_end, answer_end, NULL };
 
     return deferred_begin(call, deferred_create(call, sizeof(struct deferred), &ops), 0);
 }

@@ -179,15 +179,12 @@ json_t *handle_silence(struct call *call)
 json_t *handle_unsilence(struct call *call)
 {
     const struct api_alerts *alerts = &call->api->ports.alerts;
-    static const char *const keys[] = { "name", "subject", NULL };
     const char *subject = http_query(call->request, "subject");
     unsigned count = 0;
 
-    int code = check_query(call->request, keys, &call->err);
     if (subject && uuid_of(api_state(call->api), subject))
         subject = uuid_of(api_state(call->api), subject);
-    if (code == 0)
-        code = alerts->unsilence(alerts->user, http_query(call->request, "name"), subject, &count,
+    int code = alerts->unsilence(alerts->user, http_query(call->request, "name"), subject, &count,
                                  &call->err);
     return code < 0 ? refuse(call, code) : json_pack("{s:i}", "removed", (int)count);
 }

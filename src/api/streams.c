@@ -214,28 +214,11 @@ static bool pull_output(struct http_stream *stream, struct text *out)
     return is_last;
 }
 
-static int read_options(struct call *call, struct follower *follower, uint32_t *ret_rank,
-                        bool *ret_error, struct error *err)
+static void read_options(const struct call *call, struct follower *follower)
 {
-    const struct http_request *request = call->request;
-    const char *stream = http_query(request, "stream");
-    uint64_t rank = 0, offset = 0, tail = UINT32_MAX;
-
-    int code = query_number(request, "rank", 0, REQUEST_MEMBERS_MAX - 1, &rank, err);
-    if (code == 0)
-        code = query_number(request, "offset", 0, INT64_MAX, &offset, err);
-    if (code == 0)
-        code = query_number(request, "tail", 0, 1000000, &tail, err);
-    if (code < 0)
-        return code;
-    if (stream && strcmp(stream, "error") != 0 && strcmp(stream, "output") != 0)
-        return error_set(err, REFUSED_BAD, "stream '%.40s': expected output or error", stream);
-    *ret_error = stream && strcmp(stream, "error") == 0;
-    *ret_rank = (uint32_t)rank;
-    follower->offset = (off_t)offset;
-    follower->tail = (uint32_t)tail;
-    follower->is_following = query_is_on(request, "follow");
-    return 0;
+    follower->offset = (off_t)query_number(call, "offset", 0);
+    follower->tail = (uint32_t)query_number(call, "tail", UINT32_MAX);
+    follower->is_following = query_is_on(call, "follow");
 }
 
 json_t *handle_output(struct call *call)
@@ -243,14 +226,13 @@ json_t *handle_output(struct call *call)
     const struct api_attempts *attempts = &call->api->ports.attempts;
     const struct job *job = call_job(call);
     AUTO_RELEASE(text) struct text path = { 0 };
-    struct follower options = { 0 };
-    uint32_t rank = 0;
-    bool is_error = false;
+    uint32_t rank = (uint32_t)query_number(call, "rank", 0);
+    bool is_error = string_equal(http_query(call->request, "stream"), "error");
+    int code = 0;
 
     if (!job)
         return NULL;
-    int code = read_options(call, &options, &rank, &is_error, &call->err);
-    if (code == 0 && !identity_may(call->request->who, job->uid))
+    if (!identity_may(call->request->who, job->uid))
         code = error_set(&call->err, REFUSED_FORBIDDEN,
                          "job %" PRIu64 ": only its owner and administrators can read its output",
                          job->id);
@@ -269,10 +251,8 @@ json_t *handle_output(struct call *call)
     follower->path = text_take(&path);
     follower->owner = job->uid;
     follower->group = job->gid;
-    follower->offset = options.offset;
-    follower->tail = options.tail;
-    follower->is_following = options.is_following;
-    http_stream(call->request, "text/plain; charset=utf-8", &follower->stream);
+    read_options(call, follower);
+    http_stream(call->request, content_type(call->operation->content), &follower->stream);
     return NULL;
 }
 
@@ -398,7 +378,7 @@ json_t *handle_job_events(struct call *call)
         if (group_is_over(group))
             add_group(follower, group);
     }
-    http_stream(call->request, "text/event-stream", &follower->stream);
+    http_stream(call->request, content_type(call->operation->content), &follower->stream);
     return NULL;
 }
 
@@ -409,6 +389,6 @@ json_t *handle_events(struct call *call)
     struct follower *follower = create_follower(call, pull_events);
 
     text_add(&follower->events, ": welcome\n\n");
-    http_stream(call->request, "text/event-stream", &follower->stream);
+    http_stream(call->request, content_type(call->operation->content), &follower->stream);
     return NULL;
 }

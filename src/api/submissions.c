@@ -135,14 +135,19 @@ static void add_homes(json_t *body, const struct identity *who)
 
 json_t *handle_submit(struct call *call)
 {
-    static const struct deferred_ops ops = { run_submitting, answer_submitting, release_submitting,
-                                             201, .answers_from_forecast = true };
-    static const struct deferred_ops dry_ops = { run_submitting, answer_submitting,
-                                                 release_submitting, .status = 200 };
-    bool is_dry_run = query_is_on(call->request, "dry_run");
+    static const struct deferred_ops ops = { .run = run_submitting,
+                                             .answer = answer_submitting,
+                                             .release = release_submitting,
+                                             .answers_from_forecast = true };
+    static const struct deferred_ops dry_ops = { .run = run_submitting,
+                                                 .answer = answer_submitting,
+                                                 .release = release_submitting };
+    bool is_dry_run = query_is_on(call, "dry_run");
     struct submitting *submitting =
         deferred_create(call, sizeof(*submitting), is_dry_run ? &dry_ops : &ops);
 
+    if (is_dry_run)
+        submitting->deferred.status = 200; /* nothing is created */
     int code = read_body(call);
     if (code == 0)
         add_homes(call->body, call->request->who);

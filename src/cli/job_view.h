@@ -2,7 +2,7 @@
 #ifndef CLI_JOB_VIEW_H
 #define CLI_JOB_VIEW_H
 
-/* job_view - formats a JOB of the API for people (doc/spec/05-api.md) */
+/* job_view - formats a JOB of the API for people (doc/spec/10-api-reference.md) */
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/http.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <netdb.h>
@@ -52,15 +51,14 @@ struct header {
 struct exchange {
     struct http_request request;
     struct identity who; /* with `admit`; else the visitor's */
-    struct header headers[HTTP_HEADERS_MAX];
-    unsigned header_count;
-    int refusal; /* of `admit`: a negative code, or 0 */
+    int refusal;         /* of `admit`: a negative code, or 0 */
     struct error err;
     struct exchange *next, *previous; /* of all that are open */
     struct http_server *server;
     struct MHD_Connection *connection;
     struct MHD_Response *response;
     struct http_stream *stream;
+    LIST(struct header) headers; /* of the reply */
     unsigned status;
     int passed_fd; /* -1: none */
     bool is_handled, is_suspended, is_too_large, is_too_many;
@@ -104,13 +102,11 @@ const char *http_address(const struct http_request *request, char buffer[HTTP_AD
     return buffer;
 }
 
-void http_add_header(struct http_request *request, const char *name, const char *value)
+void http_header_add(struct http_request *request, const char *name, const char *value)
 {
-    struct exchange *exchange = exchange_of(request);
+    struct header header = { mem_string(name), mem_string(value) };
 
-    assert(exchange->header_count < HTTP_HEADERS_MAX);
-    exchange->headers[exchange->header_count++] =
-        (struct header){ mem_string(name), mem_string(value) };
+    list_add(&exchange_of(request)->headers, header);
 }
 
 struct unknown {
@@ -154,8 +150,8 @@ static void resume(struct exchange *exchange)
 
 static void answer(struct exchange *exchange, unsigned status, struct MHD_Response *response)
 {
-    for (unsigned i = 0; i < exchange->header_count; i++)
-        MHD_add_response_header(response, exchange->headers[i].name, exchange->headers[i].value);
+    LIST_EACH (struct header, header, &exchange->headers)
+        MHD_add_response_header(response, header->name, header->value);
     exchange->status = status;
     exchange->response = response;
     if (exchange->is_suspended) {
@@ -301,7 +297,7 @@ static void refuse_stopping(struct exchange *exchange)
 static void refuse_visitor(struct exchange *exchange)
 {
     if (exchange->refusal == -EPERM) {
-        http_add_header(&exchange->request, "WWW-Authenticate", "Bearer");
+        http_header_add(&exchange->request, "WWW-Authenticate", "Bearer");
         refuse(exchange, MHD_HTTP_UNAUTHORIZED, "unauthorized", exchange->err.text);
     } else if (exchange->refusal == -EDQUOT)
         refuse(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "too_many", exchange->err.text);
@@ -503,10 +499,11 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **c
         MHD_destroy_response(exchange->response);
     if (exchange->passed_fd >= 0)
         close(exchange->passed_fd);
-    for (unsigned i = 0; i < exchange->header_count; i++) {
-        free(exchange->headers[i].name);
-        free(exchange->headers[i].value);
+    LIST_EACH (struct header, header, &exchange->headers) {
+        free(header->name);
+        free(header->value);
     }
+    list_release(&exchange->headers);
     text_release(&exchange->request.body);
     identity_release(&exchange->who);
     free(exchange);

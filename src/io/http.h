@@ -88,9 +88,8 @@ const char *http_cookie(const struct http_request *request, const char *name);
 /* The address of the peer without its port; "": a Unix socket. */
 enum { HTTP_ADDRESS_SIZE = 48 };
 const char *http_address(const struct http_request *request, char buffer[HTTP_ADDRESS_SIZE]);
-/* Add a header to the reply that follows. At most HTTP_HEADERS_MAX. */
-enum { HTTP_HEADERS_MAX = 8 };
-void http_add_header(struct http_request *request, const char *name, const char *value);
+/* Add a header to the reply, before it; both are copied. */
+void http_header_add(struct http_request *request, const char *name, const char *value);
 
 /* Whether the peer of an unanswered request has disconnected. */
 bool http_is_left(const struct http_request *request);

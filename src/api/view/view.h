@@ -7,7 +7,7 @@
  * Views only read. Each returns a new reference. Order of the files, lowest first:
  * values, start, why_times, why, the parts of a job (moves, usage, warnings), job, row.
  *
- * Spec: doc/spec/05-api.md
+ * Spec: api/contract/schemas.def
  */
 
 #include "api/call.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state as JSON: jobs, groups, times. Shapes: doc/spec/05-api.md. */
+/* The state as JSON: jobs, groups, times. Shapes: api/contract/schemas.def. */
 #include <string.h>
 
 #include "api/view/view.h"

@@ -7,7 +7,7 @@
  * coverage: the part of waits within the 80 % range. Estimates without a range (the time is known)
  * are counted separately, as exact. The error is the distance of the wait from the median.
  *
- * Spec: doc/spec/05-api.md, "Estimates"
+ * Spec: doc/spec/10-api-reference.md, "Estimates"
  */
 
 #include <jansson.h>

@@ -2,7 +2,7 @@
 #ifndef ENGINE_SLURM_EXPORTER_ANSWER_H
 #define ENGINE_SLURM_EXPORTER_ANSWER_H
 
-/* exporter_answer - the answer of `tarn exporter` to GET /v1/gpus (doc/spec/05-api.md) */
+/* exporter_answer - the answer of `tarn exporter` to GET /v1/gpus (doc/spec/10-api-reference.md) */
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -23,13 +23,13 @@ static const struct job_key {
     const char *name;
     unsigned places;
 } job_keys[] = {
-#define JOB_KEY(name, places, meaning) { name, places },
+#define JOB_KEY(name, places, type, meaning) { name, places },
 #include "wire/job/job_keys.def"
 #undef JOB_KEY
 };
 
 static const char *const job_key_names[] = {
-#define JOB_KEY(name, places, meaning) name,
+#define JOB_KEY(name, places, type, meaning) name,
 #include "wire/job/job_keys.def"
 #undef JOB_KEY
     NULL,
