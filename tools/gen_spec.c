@@ -2,7 +2,8 @@
 
 /* gen_spec - generates the parts of doc/spec that come from tables in the code
  *
- *     gen_spec FOLDER             rewrite 02-job.md and the last section of 01-journal.md
+ *     gen_spec FOLDER             rewrite 02-job.md, 10-api-reference.md and the last section of
+ *                                 01-journal.md
  *     gen_spec --check FOLDER     fail if these files differ from what it would write
  */
 
@@ -17,6 +18,7 @@
 #include "core/job/why.h"
 #include "core/journal/event.h"
 #include "core/snapshot/snapshot.h"
+#include "gen_api.h"
 
 enum { DOCUMENT_MAX = 1 << 20, TYPES_MAX = 32 };
 
@@ -255,6 +257,14 @@ static int put_job(const char *path, bool is_check)
     return put_document(path, &wanted, is_check);
 }
 
+static int put_api(const char *path, bool is_check)
+{
+    AUTO_RELEASE(text) struct text wanted = { 0 };
+
+    api_reference_add(&wanted);
+    return put_document(path, &wanted, is_check);
+}
+
 int main(int argc, char **argv)
 {
     bool is_check = argc == 3 && strcmp(argv[1], "--check") == 0;
@@ -265,7 +275,9 @@ int main(int argc, char **argv)
     }
     AUTO_FREE char *journal = mem_printf("%s/01-journal.md", argv[argc - 1]);
     AUTO_FREE char *job = mem_printf("%s/02-job.md", argv[argc - 1]);
+    AUTO_FREE char *api = mem_printf("%s/10-api-reference.md", argv[argc - 1]);
     int failed = put_journal(journal, is_check);
     failed += put_job(job, is_check);
+    failed += put_api(api, is_check);
     return failed > 0 ? 1 : 0;
 }

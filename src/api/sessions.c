@@ -58,7 +58,9 @@ static void release_begin(struct deferred *deferred)
 
 json_t *handle_session_begin(struct call *call)
 {
-    static const struct deferred_ops ops = { run_begin, answer_begin, release_begin };
+    static const struct deferred_ops ops = { .run = run_begin,
+                                             .answer = answer_begin,
+                                             .release = release_begin };
     struct beginning *beginning = deferred_create(call, sizeof(*beginning), &ops);
     int code = 0;
 
@@ -85,7 +87,7 @@ static json_t *answer_end(struct deferred *deferred)
 
 json_t *handle_session_end(struct call *call)
 {
-    static const struct deferred_ops ops = { run_end, answer_end, NULL };
+    static const struct deferred_ops ops = { .run = run_end, .answer = answer_end };
 
     return deferred_begin(call, deferred_create(call, sizeof(struct deferred), &ops), 0);
 }

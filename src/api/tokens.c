@@ -40,7 +40,7 @@ static json_t *view_token(const struct api *api, const struct event_token *token
 json_t *handle_tokens(struct call *call)
 {
     const struct identity *who = call->request->who;
-    bool is_all = query_is_on(call->request, "all");
+    bool is_all = query_is_on(call, "all");
     json_t *list = json_array();
     int code = 0;
 
@@ -182,15 +182,17 @@ static int read_login(struct call *call, struct issuing *issuing)
 
 json_t *handle_token_create(struct call *call)
 {
-    static const struct deferred_ops ops = { run_issue, answer_issue, release_issue };
+    static const struct deferred_ops ops = { .run = run_issue,
+                                             .answer = answer_issue,
+                                             .release = release_issue };
     struct issuing *issuing = deferred_create(call, sizeof(*issuing), &ops);
 
     int code = call->request->who->source == IDENTITY_TOKEN
                    ? error_set(&call->err, REFUSED_FORBIDDEN,
                                "token: a token cannot make another one; log in on the machine of "
                                "the daemon")
-               : query_is_on(call->request, "login") ? read_login(call, issuing)
-                                                     : read_issue(call, issuing);
+               : query_is_on(call, "login") ? read_login(call, issuing)
+                                            : read_issue(call, issuing);
     secret_make(issuing->secret);
     secret_hash(issuing->secret, issuing->hash);
     issuing->wish.name = issuing->name;
@@ -214,7 +216,7 @@ static json_t *answer_revoke(struct deferred *deferred)
 
 json_t *handle_token_revoke(struct call *call)
 {
-    static const struct deferred_ops ops = { run_revoke, answer_revoke, NULL };
+    static const struct deferred_ops ops = { .run = run_revoke, .answer = answer_revoke };
 
     return deferred_begin(call, deferred_create(call, sizeof(struct deferred), &ops), 0);
 }
