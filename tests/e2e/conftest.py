@@ -46,6 +46,13 @@ def api(daemon):
     return daemon.api
 
 
+def pytest_sessionfinish(session, exitstatus):
+    """Tests that were all skipped count as skipped, not as passed: status 77."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if exitstatus == 0 and reporter and reporter.stats.get("skipped") and not reporter.stats.get("passed"):
+        session.exitstatus = 77
+
+
 @pytest.fixture(scope="session")
 def compiled():
     """Compiles a file of this folder; gives the path of what came of it."""

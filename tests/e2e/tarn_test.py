@@ -2,7 +2,7 @@
 """What the whole-program tests share: a daemon in a folder of its own, and a small HTTP client.
 
 The programs are found below $TARN_BUILD (../../build unless given). $TARN_BINARY and $TARN_SHIM_BINARY
-name others. Everything waits with a bound; nothing is asserted about how long something takes,
+name others. With $TARN_CONTRACT, each reply of a daemon is compared with its description (contract.py). Everything waits with a bound; nothing is asserted about how long something takes,
 but where a bound is the subject of the test.
 """
 
@@ -77,19 +77,39 @@ class Refused(Exception):
         self.message = error.get("message", "")
 
 
+contracts = []  # one: all daemons of a test run are of one build
+
+
 class Client:
     def __init__(self, path, timeout=30):
         self.path = path
         self.timeout = timeout
 
-    def raw(self, method, path, body=None, headers=None):
+    def contract(self):
+        """What the daemon says that it does; None: nothing is to be compared with it."""
+        if not os.environ.get("TARN_CONTRACT"):
+            return None
+        if not contracts:
+            from contract import Contract
+
+            contracts.append(Contract(json.loads(self.exchange("GET", "/v1/openapi.json")[2])))
+        return contracts[0]
+
+    def exchange(self, method, path, body=None, headers=None):
         connection = UnixConnection(self.path, self.timeout)
         try:
             connection.request(method, path, body, headers or {})
             reply = connection.getresponse()
-            return reply.status, reply.read()
+            return reply.status, reply.getheader("Content-Type"), reply.read()
         finally:
             connection.close()
+
+    def raw(self, method, path, body=None, headers=None):
+        contract = self.contract()
+        status, content_type, reply = self.exchange(method, path, body, headers)
+        if contract:
+            contract.check(method, path, body, status, content_type, reply)
+        return status, reply
 
     def ask(self, method, path, body=None):
         payload = None if body is None else json.dumps(body)
@@ -143,6 +163,7 @@ class Client:
 
     def events(self, path, timeout=30):
         """(kind, data) of each server-sent event, until the stream ends."""
+        contract = self.contract()
         connection = UnixConnection(self.path, timeout)
         try:
             connection.request("GET", path)
@@ -154,7 +175,10 @@ class Client:
                 if line.startswith("event: "):
                     kind = line[7:]
                 elif line.startswith("data: "):
-                    yield kind, json.loads(line[6:])
+                    data = json.loads(line[6:])
+                    if contract:
+                        contract.check_event(path, data)
+                    yield kind, data
         finally:
             connection.close()
 
