@@ -54,12 +54,14 @@ double setting_scale(const struct setting *row)
 
 static json_t *schema_of_table(enum setting_table table, int depth);
 
+/* null is as good as no key: in YAML, a key without a value has it. */
 static json_t *types_of(const char *words)
 {
     json_t *list = json_array();
 
     for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ')
         json_array_append_new(list, json_stringn(at, strcspn(at, " ")));
+    json_array_append_new(list, json_string("null"));
     return list;
 }
 
@@ -70,6 +72,7 @@ static json_t *words_of(const char *words)
     for (const char *at = words[0] ? words + 2 : words; *at;
          at += strcspn(at, ","), at += *at == ',' ? 2 : 0)
         json_array_append_new(list, json_stringn(at, strcspn(at, ",")));
+    json_array_append_new(list, json_null());
     return list;
 }
 
@@ -139,7 +142,7 @@ static json_t *schema_of_table(enum setting_table table, int depth)
                 json_object_set_new(section, "type",
                                     row->flags & SETTING_SHORT
                                         ? types_of("object string number boolean")
-                                        : json_string("object"));
+                                        : types_of("object"));
                 json_object_set_new(properties, row->section, section);
             }
             map = json_object_get(section, "properties");
