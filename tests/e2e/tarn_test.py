@@ -2,7 +2,8 @@
 """What the whole-program tests share: a daemon in a folder of its own, and a small HTTP client.
 
 The programs are found below $TARN_BUILD (../../build unless given). $TARN_BINARY and $TARN_SHIM_BINARY
-name others. With $TARN_CONTRACT, each reply of a daemon is compared with its description (contract.py). Everything waits with a bound; nothing is asserted about how long something takes,
+name others. With $TARN_CONTRACT, each reply of a daemon is compared with its description (contract.py); if it is
+"commands", so is what commands ask the daemons of tests (recorder.py). Everything waits with a bound; nothing is asserted about how long something takes,
 but where a bound is the subject of the test.
 """
 
@@ -95,8 +96,11 @@ class Client:
             contracts.append(Contract(json.loads(self.exchange("GET", "/v1/openapi.json")[2])))
         return contracts[0]
 
+    def connection(self):
+        return UnixConnection(self.path, self.timeout)
+
     def exchange(self, method, path, body=None, headers=None):
-        connection = UnixConnection(self.path, self.timeout)
+        connection = self.connection()
         try:
             connection.request(method, path, body, headers or {})
             reply = connection.getresponse()
@@ -274,8 +278,20 @@ class Daemon:
         self.process = None
         self.api = Client(self.socket)
         self.log = os.path.join(root, "daemon.log")
+        self.recorder = None
 
     def environment(self):
+        """Of a command."""
+        environment = self.own_environment()
+        if os.environ.get("TARN_CONTRACT") == "commands" and self.is_alive():
+            if not self.recorder:
+                from recorder import Recorder
+
+                self.recorder = Recorder(os.path.join(self.root, "commands.sock"), self.api)
+            environment["TARN_SOCKET"] = self.recorder.path
+        return environment
+
+    def own_environment(self):
         environment = {key: value for key, value in os.environ.items()
                        if not key.startswith(("TARN_", "SLURM_", "CUDA_", "XDG_"))}
         environment.update(TARN_STATE=self.state, TARN_SHIM=find_shim(),
@@ -296,7 +312,7 @@ class Daemon:
             process = subprocess.Popen(
                 [self.binary, "serve", "--state", self.state, "--devices", self.devices,
                  "--notify-fd", str(writer)] + self.options, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                pass_fds=[writer], env=self.environment(), start_new_session=True,
+                pass_fds=[writer], env=self.own_environment(), start_new_session=True,
                 extra_groups=[0] if IS_ROOT else None)
         os.close(writer)
         words = read_all(reader, patience or PATIENCE_S).decode().strip()
@@ -376,6 +392,8 @@ class Daemon:
                     os.rmdir(base)
                 except OSError:
                     pass  # a daemon of the test that still runs
+        if self.recorder:
+            self.recorder.close()
 
 
 def control_folders(state):
