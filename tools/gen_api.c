@@ -87,6 +87,9 @@ static void put_values(struct text *out, const struct query_key *key)
     case QUERY_NEEDED:
         text_add(out, "text, required");
         break;
+    case QUERY_HEADER:
+        text_add(out, "header");
+        break;
     }
 }
 

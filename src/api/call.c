@@ -70,6 +70,8 @@ static int check_keys(struct call *call)
     size_t count = 0;
 
     for (const struct query_key *at = call->operation->query; at->key; at++) {
+        if (at->kind == QUERY_HEADER)
+            continue;
         text_printf(&known, "%s%s", count > 0 ? ", " : "", at->key);
         keys[count++] = at->key;
     }
@@ -138,6 +140,7 @@ static int check_value(struct call *call, const struct query_key *key)
         break;
     case QUERY_TEXT:
     case QUERY_NEEDED:
+    case QUERY_HEADER:
         break;
     }
     return 0;

@@ -6,6 +6,7 @@
 #include "api/deferred.h"
 #include "api/routes.h"
 #include "api/view/view.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "control/submit.h"
 #include "io/peer.h"
@@ -106,6 +107,8 @@ static json_t *answer_submitting(struct deferred *deferred)
         for (char **note = submission->notes; note && *note; note++)
             json_array_append_new(notes, json_string(*note));
     }
+    if (submit->is_repeated)
+        http_header_add(deferred->request, "Idempotency-Replayed", "true");
     control_tend_soon(api_control(deferred->api));
     return json_pack("{s:o, s:o}", "submitted", submitted, "notes", notes);
 }
@@ -133,6 +136,19 @@ static void add_homes(json_t *body, const struct identity *who)
     json_array_foreach(body, i, document) add_home(document, who);
 }
 
+/* The bytes that a client sends again are the same. */
+static int read_key(struct call *call, struct submit *submit)
+{
+    const struct text *bytes = &call->request->body;
+    const char *key = http_header(call->request, "Idempotency-Key");
+
+    if (!key)
+        return 0;
+    submit->fingerprint = map_hash(bytes->bytes, bytes->length);
+    int code = submit_name(submit, key, &call->err);
+    return code < 0 ? error_prefix(&call->err, code, "Idempotency-Key") : 0;
+}
+
 json_t *handle_submit(struct call *call)
 {
     static const struct deferred_ops ops = { .run = run_submitting,
@@ -153,6 +169,8 @@ json_t *handle_submit(struct call *call)
         add_homes(call->body, call->request->who);
     if (code == 0)
         code = submit_read(&submitting->submit, call->request->who, TAKE(call->body), &call->err);
+    if (code == 0)
+        code = read_key(call, &submitting->submit);
     submitting->submit.is_dry_run = is_dry_run;
     return deferred_begin(call, &submitting->deferred, code);
 }

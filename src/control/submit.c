@@ -362,6 +362,20 @@ static void emit_stage(struct emitting *emitting, size_t number, uint64_t parent
         emit_draft(emitting, stage, &stage->jobs[i], emitting->stage_ids[number]);
 }
 
+/* Numbers that a submission takes. */
+static uint64_t ids_of(const struct submission *submission)
+{
+    uint64_t ids = 1;
+
+    if (!submission->is_pipeline && submission->stages[0].job_count == 1)
+        return ids_of_job(&submission->stages[0].jobs[0]);
+    if (!submission->is_pipeline)
+        return ids_of_stage(&submission->stages[0]);
+    for (size_t i = 0; i < submission->stage_count; i++)
+        ids += ids_of_stage(&submission->stages[i]);
+    return ids;
+}
+
 static uint64_t emit_submission(struct submit *submit, const struct submission *submission)
 {
     struct emitting emitting = {
@@ -370,17 +384,15 @@ static uint64_t emit_submission(struct submit *submit, const struct submission *
         .next_id = control_state(submit->control)->next_id,
         .stage_ids = mem_zero(submission->stage_count, sizeof(uint64_t)),
     };
-    uint64_t first = emitting.next_id, ids = 1;
+    uint64_t first = emitting.next_id;
 
     if (!submission->is_pipeline && submission->stages[0].job_count == 1)
         emit_draft(&emitting, &submission->stages[0], &submission->stages[0].jobs[0], 0);
     else if (!submission->is_pipeline)
         emit_stage(&emitting, 0, 0);
     else {
-        for (size_t i = 0; i < submission->stage_count; i++)
-            ids += ids_of_stage(&submission->stages[i]);
-        uint64_t pipeline = emit_group(&emitting, GROUP_PIPELINE, submission->name, 0, ids,
-                                       (uint32_t)submission->job_count, 0);
+        uint64_t pipeline = emit_group(&emitting, GROUP_PIPELINE, submission->name, 0,
+                                       ids_of(submission), (uint32_t)submission->job_count, 0);
         for (size_t i = 0; i < submission->stage_count; i++)
             emit_stage(&emitting, i, pipeline);
     }
@@ -482,9 +494,66 @@ bool submit_is_one_job(const struct submit *submit)
            only->stages[0].jobs[0].array_count == 0;
 }
 
+/* ---- a key ---- */
+
+int submit_name(struct submit *submit, const char *key, struct error *err)
+{
+    size_t length = strlen(key);
+
+    if (length == 0 || length > RECEIPT_KEY_MAX)
+        return error_set(err, REFUSED_BAD, "key of %zu characters; expected 1 to %d", length,
+                         RECEIPT_KEY_MAX);
+    for (size_t i = 0; i < length; i++) {
+        if (key[i] <= ' ' || key[i] > '~')
+            return error_set(err, REFUSED_BAD,
+                             "key: expected printable characters of ASCII, without spaces");
+    }
+    submit->key = key;
+    return 0;
+}
+
+/* The numbers of then: they follow each other. */
+static int recall(struct submit *submit, const struct receipt *receipt, struct error *err)
+{
+    uint64_t job = receipt->job, cron = receipt->cron;
+
+    if (receipt->fingerprint != submit->fingerprint)
+        return error_set(
+            err, REFUSED_CONFLICT,
+            "key '%s': another submission of yours had it; expected the same documents",
+            submit->key);
+    submit->is_repeated = true;
+    for (size_t i = 0; i < submit->count; i++) {
+        bool is_cron = submit->submissions[i]->schedule != NULL;
+        submit->ids[i] = is_cron ? cron++ : job;
+        job += is_cron ? 0 : ids_of(submit->submissions[i]);
+    }
+    return 0;
+}
+
+static void emit_receipt(const struct submit *submit)
+{
+    const struct state *state = control_state(submit->control);
+    struct event event = { .kind = EVENT_RECEIPT,
+                           .receipt = { .user = submit->who->name,
+                                        .key = submit->key,
+                                        .fingerprint = submit->fingerprint,
+                                        .job = state->next_id,
+                                        .cron = state->agenda.next_cron } };
+
+    control_emit(submit->control, event);
+}
+
 int submit_run(const struct control *control, struct submit *submit, struct error *err)
 {
+    const struct receipt *receipt =
+        submit->key ? receipt_log_find(&control_state(control)->receipts, submit->who->name,
+                                       submit->key, control_now(control))
+                    : NULL;
+
     submit->control = control;
+    if (receipt)
+        return recall(submit, receipt, err);
     if (check_count(submit, err) < 0)
         return REFUSED_TOO_MANY;
 
@@ -495,6 +564,8 @@ int submit_run(const struct control *control, struct submit *submit, struct erro
     }
     if (!submit->is_dry_run && check_schedules(submit, err) < 0)
         return REFUSED_TOO_MANY;
+    if (submit->key && !submit->is_dry_run)
+        emit_receipt(submit);
     for (size_t i = 0; !submit->is_dry_run && i < submit->count; i++)
         submit->ids[i] = submit->submissions[i]->schedule
                              ? emit_schedule(submit, i)

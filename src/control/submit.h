@@ -7,6 +7,9 @@
  * A document with a schedule becomes a repeating job (repeat.h): it is stored unchanged, with the
  * submitter's environment.
  *
+ * A submission with a key is accepted once (core/journal/receipt_log.h): the same again gives the
+ * same numbers, another one with that key is refused.
+ *
  * Order of calls:  read, run inside a change, release (also after a failure)
  */
 
@@ -25,6 +28,9 @@ struct submit {
     size_t count;
     const char *external; /* name of the one job in its engine (core/engine.h); NULL: none */
     char home[512];
+    const char *key;      /* the client's name for it; NULL: none */
+    uint64_t fingerprint; /* of the documents as they were sent; with a key only */
+    bool is_repeated;    /* it was accepted before, under this key: the numbers are those of then */
     uint32_t labels_new; /* upper bound of new labels of all its jobs */
     bool is_dry_run;     /* only check */
 };
@@ -32,6 +38,8 @@ struct submit {
 /* Takes over documents, also if it fails. */
 int submit_read(struct submit *submit, const struct identity *who, json_t *documents,
                 struct error *err);
+/* Name it: key is 1 to RECEIPT_KEY_MAX printable characters of ASCII, owned by the caller. */
+int submit_name(struct submit *submit, const char *key, struct error *err);
 /* Not a list, an array, a pipeline or a repeating job. */
 bool submit_is_one_job(const struct submit *submit);
 int submit_run(const struct control *control, struct submit *submit, struct error *err);

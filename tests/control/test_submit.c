@@ -69,6 +69,71 @@ static void a_dry_run_emits_nothing(void **state)
     submit_release(&submit);
 }
 
+static const char *const named =
+    "[{" JOB "}, {" JOB ", array: 1-3}, {" JOB ", schedule: '0 2 * * *'}, "
+    "{name: p, sender_cwd: /, stages: {one: {run: 'true'}, "
+    "two: {run: 'true', needs: [one]}}}, {" JOB "}]";
+
+/* The numbers of what was submitted under a key. */
+static void submit_named(struct desk *desk, const struct identity *who, const char *key,
+                         uint64_t fingerprint, uint64_t ret_ids[5], bool *ret_is_repeated)
+{
+    struct submit submit;
+
+    ASSERT_DONE(submit_read(&submit, who, desk_json(named), &err));
+    ASSERT_DONE(submit_name(&submit, key, &err));
+    submit.fingerprint = fingerprint;
+    ASSERT_DONE(submit_run(&desk->control, &submit, &err));
+    assert_int_equal(submit.count, 5);
+    memcpy(ret_ids, submit.ids, 5 * sizeof(ret_ids[0]));
+    *ret_is_repeated = submit.is_repeated;
+    submit_release(&submit);
+}
+
+static void a_submission_with_a_key_is_accepted_once(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    uint64_t first[5], again[5], other[5];
+    bool is_repeated;
+
+    submit_named(desk, &desk->ana, "k", 7, first, &is_repeated);
+    assert_false(is_repeated);
+    assert_int_equal(state_group(desk->state, first[1])->kind, GROUP_ARRAY);
+    assert_int_equal(state_group(desk->state, first[3])->kind, GROUP_PIPELINE);
+    assert_non_null(state_job(desk->state, first[4]));
+    unsigned before = desk->emitted;
+    desk_submit(desk, &desk->ana, "{" JOB "}");
+    unsigned one = desk->emitted - before;
+    submit_named(desk, &desk->ana, "k", 7, again, &is_repeated);
+    assert_true(is_repeated);
+    assert_int_equal(desk->emitted, before + one);
+    assert_memory_equal(first, again, sizeof(first));
+    submit_named(desk, &desk->eve, "k", 7, other, &is_repeated);
+    assert_false(is_repeated);
+    assert_true(other[0] > first[4]);
+}
+
+static void a_key_stands_for_one_submission(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    uint64_t ids[5];
+    struct submit submit;
+    bool is_repeated;
+
+    submit_named(desk, &desk->ana, "k", 7, ids, &is_repeated);
+    ASSERT_DONE(submit_read(&submit, &desk->ana, desk_json("{" JOB "}"), &err));
+    ASSERT_DONE(submit_name(&submit, "k", &err));
+    ASSERT_REFUSED(desk, submit_run(&desk->control, &submit, &err), REFUSED_CONFLICT,
+                   "key 'k': another submission of yours had it; expected the same documents");
+    ASSERT_REFUSED(desk, submit_name(&submit, "", &err), REFUSED_BAD,
+                   "key of 0 characters; expected 1 to 64");
+    ASSERT_REFUSED(desk, submit_name(&submit, "a b", &err), REFUSED_BAD,
+                   "key: expected printable characters of ASCII, without spaces");
+    submit_release(&submit);
+}
+
 static void slurms_partition_is_a_queue_where_no_pool_has_that_name(void **state)
 {
     (void)state;
@@ -411,6 +476,8 @@ int main(void)
         cmocka_unit_test(an_array_is_a_group_of_tasks),
         cmocka_unit_test(stages_need_each_other),
         cmocka_unit_test(a_dry_run_emits_nothing),
+        cmocka_unit_test(a_submission_with_a_key_is_accepted_once),
+        cmocka_unit_test(a_key_stands_for_one_submission),
         cmocka_unit_test(slurms_partition_is_a_queue_where_no_pool_has_that_name),
         cmocka_unit_test(what_makes_no_sense_is_refused_with_the_reason),
         cmocka_unit_test(a_queue_fills_in_what_a_job_leaves_out),

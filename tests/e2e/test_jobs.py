@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What jobs, arrays, gangs and pipelines do, from submit to end, through the API."""
 
+import json
 import os
 import socket
 import threading
@@ -300,6 +301,35 @@ def test_a_list_is_accepted_all_or_not_at_all(api):
     assert api.jobs() == []
     assert [entry["id"] for entry in api.post("/v1/jobs?dry_run=1", {"run": "true"})["submitted"]] == [None]
     assert api.jobs() == []
+
+
+def test_a_submission_with_a_key_is_accepted_once(daemon):
+    """Also by a daemon that was killed, and that read a snapshot."""
+    body = json.dumps([{"run": "true", "sender_cwd": "/"}, {"run": "true", "array": "0-2", "sender_cwd": "/"}])
+
+    def send(key, text=body):
+        connection = daemon.api.connection()
+        connection.request("POST", "/v1/jobs", text, {"Idempotency-Key": key})
+        reply = connection.getresponse()
+        said = json.loads(reply.read())
+        connection.close()
+        return reply.status, reply.getheader("Idempotency-Replayed"), [entry["id"] for entry in said.get("submitted", [])] or said
+
+    assert send("retry-1") == (201, None, [1, 2])
+    for _ in range(2):
+        assert send("retry-1") == (201, "true", [1, 2])
+        daemon.kill()
+        daemon.start()
+    assert len(daemon.api.jobs()) == 4
+    status, _, said = send("retry-1", json.dumps({"run": "false", "sender_cwd": "/"}))
+    assert status == 409 and "another submission of yours had it" in said["error"]["message"]
+    status, _, said = send("x" * 65)
+    assert status == 400 and "Idempotency-Key: key of 65 characters" in said["error"]["message"]
+    assert send("retry-2") == (201, None, [6, 7])
+    assert daemon.terminate() == 0
+    daemon.start()
+    assert send("retry-2") == (201, "true", [6, 7])
+    daemon.verify()
 
 
 # Fractions, gangs, arrays

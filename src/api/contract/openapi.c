@@ -31,6 +31,8 @@ static json_t *schema_of_key(const struct query_key *key)
                          "maximum", (json_int_t)key->most);
     case QUERY_WORDS:
         return json_pack("{s:s, s:o}", "type", "string", "enum", list_of_words(key->words));
+    case QUERY_HEADER:
+        return json_pack("{s:s, s:s}", "type", "string", "pattern", "^[!-~]{1,64}$");
     case QUERY_TEXT:
     case QUERY_NEEDED:
         break;

@@ -16,6 +16,7 @@
 #define WORDS(key, words, meaning)     { key, QUERY_WORDS, 0, 0, words, meaning },
 #define TEXT(key, meaning)             { key, QUERY_TEXT, 0, 0, "", meaning },
 #define NEEDED(key, meaning)           { key, QUERY_NEEDED, 0, 0, "", meaning },
+#define HEADER(key, meaning)           { key, QUERY_HEADER, 0, 0, "", meaning },
 
 const struct operation operations[] = {
 #define ROUTE(METHOD, path, operation, handler, status, CONTENT, reply, body, callers, summary,    \

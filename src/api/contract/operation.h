@@ -10,7 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum query_kind { QUERY_FLAG, QUERY_NUMBER, QUERY_WORDS, QUERY_TEXT, QUERY_NEEDED };
+enum query_kind {
+    QUERY_FLAG,
+    QUERY_NUMBER,
+    QUERY_WORDS,
+    QUERY_TEXT,
+    QUERY_NEEDED,
+    QUERY_HEADER, /* not in the query, but a header of the request */
+};
 
 /* A parameter of a query. */
 struct query_key {

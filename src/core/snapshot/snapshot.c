@@ -264,5 +264,6 @@ void snapshot_save(const struct state *state, struct text *out)
     }
     PUT_ALL(out, CHANGE, state->config_log.items, &scratch);
     PUT_ALL(out, TOKEN, state->tokens.items, &scratch);
+    PUT_ALL(out, RECEIPT, state->receipts.items, &scratch);
     text_release(&scratch);
 }

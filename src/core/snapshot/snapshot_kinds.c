@@ -525,6 +525,15 @@ static const struct field change_fields[] = {
     RECORD_UINT(struct config_change, 8, undone, ""),
 };
 
+static const struct field receipt_fields[] = {
+    RECORD_TEXT(struct receipt, 1, user, ""),
+    RECORD_TEXT(struct receipt, 2, key, "name that the client chose"),
+    RECORD_UINT(struct receipt, 3, fingerprint, "hash of the documents"),
+    RECORD_UINT(struct receipt, 4, job, "number that its first job or group has"),
+    RECORD_UINT(struct receipt, 5, cron, "number that its first recurring submission has"),
+    RECORD_INT(struct receipt, 6, at, ""),
+};
+
 static const struct record_type types[KIND_COUNT] = {
 #define SHARED(ID, number, name, owner)
 #define KIND(ID, number, name, owner)                                                              \

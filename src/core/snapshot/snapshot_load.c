@@ -463,6 +463,18 @@ static int load_change(struct state *state, const struct config_change *saved, s
     return 0;
 }
 
+static int load_receipt(struct state *state, const struct receipt *saved, struct error *err)
+{
+    size_t count = state->receipts.items.count;
+    usec_t last = count > 0 ? state->receipts.items.items[count - 1].at : 0;
+
+    if (saved->at < last || saved->at > state->now)
+        return error_set(err, -EBADMSG, "snapshot: receipt '%.64s' is invalid",
+                         saved->key ? saved->key : "");
+    receipt_log_add(&state->receipts, saved);
+    return 0;
+}
+
 static int load_agenda(struct state *state, const struct agenda *saved, struct error *err)
 {
     if (saved->clock_at < 0 || saved->clock_at > state->now || saved->next_cron == 0)

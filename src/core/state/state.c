@@ -112,6 +112,7 @@ void state_destroy(struct state *state)
     map_release(&state->externals);
     config_log_release(&state->config_log);
     token_list_release(&state->tokens);
+    receipt_log_release(&state->receipts);
     free(state);
 }
 

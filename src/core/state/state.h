@@ -30,6 +30,7 @@
 #include "core/job/need.h"
 #include "core/journal/config_log.h"
 #include "core/journal/event.h"
+#include "core/journal/receipt_log.h"
 #include "core/journal/token_list.h"
 #include "core/predict/calibration.h"
 #include "core/predict/failure_rate.h"
@@ -83,6 +84,7 @@ struct state {
     struct calibration calibration; /* errors of predicted waits */
     struct config_log config_log;   /* the latest changes of the configuration */
     struct token_list tokens;       /* that give access over the network */
+    struct receipt_log receipts;    /* the latest submissions that their clients named */
     uint64_t plan_from, plan_until; /* numbers assigned between the last two plans */
     struct need_table needs;
     struct pages jobs;    /* id -> struct job * */

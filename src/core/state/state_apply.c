@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/state/fold.h"
 
+static void note_receipt(struct state *state, const struct event_receipt *event)
+{
+    receipt_log_add(&state->receipts, &(struct receipt){ .user = (char *)(uintptr_t)event->user,
+                                                         .key = (char *)(uintptr_t)event->key,
+                                                         .fingerprint = event->fingerprint,
+                                                         .job = event->job,
+                                                         .cron = event->cron,
+                                                         .at = state->now });
+}
+
 int state_apply(struct state *state, const struct event *event, struct error *err)
 {
     if (event->at >= state->agenda.next_edge)
@@ -13,6 +23,10 @@ int state_apply(struct state *state, const struct event *event, struct error *er
         return token_list_put(&state->tokens, &event->token, err);
     if (event->kind == EVENT_TOKEN_REMOVE)
         return token_list_remove(&state->tokens, event->token_remove.id, err);
+    if (event->kind == EVENT_RECEIPT) {
+        note_receipt(state, &event->receipt);
+        return 0;
+    }
     return event_is_of_world(event->kind) ? fold_world(state, event, err)
                                           : fold_job(state, event, err);
 }
