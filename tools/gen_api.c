@@ -132,7 +132,8 @@ static void put_reply(struct text *out, const struct operation *operation)
         text_add(out, " (200 with `dry_run`)");
     switch (operation->content) {
     case CONTENT_JSON:
-        text_add(out, ", ");
+    case CONTENT_TAGGED:
+        text_add(out, operation->content == CONTENT_TAGGED ? " with an ETag, " : ", ");
         put_type(out, operation->reply);
         break;
     case CONTENT_EVENTS:

@@ -4,16 +4,18 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "control/phrases.h"
 #include "wire/json.h"
 
 enum { BODY_VALUES_MAX = 500000, BODY_CONTAINERS_MAX = 100000, QUERY_KEYS_MAX = 15 };
 
-void reply_json(struct http_request *request, unsigned status, json_t *body)
+char *json_bytes(json_t *body)
 {
     char *bytes = json_dumps(body, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
 
@@ -23,7 +25,28 @@ void reply_json(struct http_request *request, unsigned status, json_t *body)
     size_t length = strlen(bytes);
     bytes = mem_resize(bytes, length + 2, 1);
     memcpy(bytes + length, "\n", 2);
-    http_reply(request, status, "application/json", bytes, length + 1);
+    return bytes;
+}
+
+void reply_json(struct http_request *request, unsigned status, json_t *body)
+{
+    char *bytes = json_bytes(body);
+
+    http_reply(request, status, "application/json", bytes, strlen(bytes));
+}
+
+void reply_tagged(struct http_request *request, char *bytes)
+{
+    const char *known = http_header(request, "If-None-Match");
+    size_t length = strlen(bytes);
+    char tag[24];
+
+    snprintf(tag, sizeof(tag), "\"%016" PRIx64 "\"", map_hash(bytes, length));
+    http_header_add(request, "ETag", tag);
+    bool has_it = known && (strcmp(known, "*") == 0 || strstr(known, tag));
+    if (has_it)
+        bytes[0] = '\0';
+    http_reply(request, has_it ? 304 : 200, "application/json", bytes, has_it ? 0 : length);
 }
 
 /* The one table from refusals (control/control.h) to HTTP. Other codes are internal errors. */

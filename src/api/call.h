@@ -73,7 +73,11 @@ typedef json_t *call_fn(struct call *call);
 void followers_notify(struct api *api, const uint64_t *jobs, size_t count);
 void followers_release(struct api *api);
 
-void reply_json(struct http_request *request, unsigned status, json_t *body); /* takes body */
+void reply_json(struct http_request *request, unsigned status, json_t *body);
+/* The bytes of a body, which is taken over; new. */
+char *json_bytes(json_t *body);
+/* JSON, which is taken over, with its ETag; or 304 if the client has it already. */
+void reply_tagged(struct http_request *request, char *bytes); /* takes body */
 void reply_error(struct http_request *request, int code, const struct error *err);
 /* Refuse the request with the message in call->err. Returns NULL. */
 json_t *refuse(struct call *call, int code);

@@ -119,6 +119,8 @@ static void run(struct call *call)
     json_t *body = call->code == 0 ? handlers[operation - operations](call) : NULL;
     if (call->code < 0)
         reply_error(call->request, call->code, &call->err);
+    else if (body && operation->content == CONTENT_TAGGED)
+        reply_tagged(call->request, json_bytes(body));
     else if (body)
         reply_json(call->request, operation->status, body);
     json_decref(call->body);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /v1/daemon, /v1/openapi.json; POST /v1/stop */
-#include <string.h>
 #include <unistd.h>
 
 #include "api/contract/openapi.h"
@@ -73,7 +72,6 @@ json_t *handle_openapi(struct call *call)
         AUTO(json) json_t *document = openapi_document(TARN_VERSION);
         api->openapi = json_dumps(document, JSON_COMPACT);
     }
-    http_reply(call->request, 200, "application/json", mem_string(api->openapi),
-               strlen(api->openapi));
+    reply_tagged(call->request, mem_string(api->openapi));
     return NULL;
 }

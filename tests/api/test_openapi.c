@@ -67,6 +67,8 @@ static void each_parameter_is_described_once(void **state)
         size_t in_path = 0, in_query = 0, braces = 0, keys = 0, k;
         json_array_foreach(list, k, parameter)
         {
+            if (AT(parameter, "$ref"))
+                continue;
             bool is_path = strcmp(json_string_value(AT(parameter, "in")), "path") == 0;
             AUTO_FREE char *part = mem_printf("{%s}", json_string_value(AT(parameter, "name")));
             in_path += is_path;

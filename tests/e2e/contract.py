@@ -68,7 +68,7 @@ class Contract:
         assert error is None, "%s: not as described: %s\n%s" % (what, explain(error), json.dumps(value)[:2000])
 
     def check_request(self, what, operation, query, body):
-        known = {entry["name"]: entry for entry in operation["parameters"] if entry["in"] == "query"}
+        known = {entry["name"]: entry for entry in operation["parameters"] if entry.get("in") == "query"}
         for name, value in urllib.parse.parse_qsl(query, keep_blank_values=True):
             assert name in known, "%s: accepted, but parameter %s is not described" % (what, name)
             schema = known[name]["schema"]
@@ -91,6 +91,8 @@ class Contract:
         else:
             self.answered.setdefault(operation["operationId"], set()).add(status)
             described = operation["responses"].get(str(status))
+            if described and "$ref" in described:
+                described = self.document["components"]["responses"][described["$ref"].split("/")[-1]]
             if described is None:
                 assert status >= 400, what + ": a status that is not described"
                 described = self.document["components"]["responses"]["Error"]

@@ -114,6 +114,21 @@ def ask_about_plans(api):
     api.get("/v1/estimates", last="1d")
 
 
+def ask_again(api, path):
+    """A client that has the reply is told so, and has the new one when it is another."""
+    connection = api.connection()
+    tags = []
+    for known in (None, "", "W/x, %s", "*", '"other"'):
+        connection.request("GET", path, headers={} if known is None else {"If-None-Match": known.replace("%s", "".join(tags[:1]))})
+        reply = connection.getresponse()
+        tags.append(reply.getheader("ETag"))
+        text = reply.read()
+        is_known = known in ("W/x, %s", "*")
+        assert (reply.status, text == b"") == ((304, True) if is_known else (200, False)), (path, known)
+    assert len(set(tags)) == 1 and tags[0].startswith('"')
+    connection.close()
+
+
 def test_every_request_is_answered_as_described(machine):
     api, daemon = machine.api, machine.daemon
     api.put("/v1/config", CONFIG)
@@ -122,10 +137,12 @@ def test_every_request_is_answered_as_described(machine):
     ask_about_plans(api)
     api.get("/v1/daemon")
     api.get("/v1/openapi.json")
+    for path in ("/v1/nodes", "/v1/config", "/v1/openapi.json"):
+        ask_again(api, path)
     api.post("/v1/stop?kill=1")
     contract = tarn_test.contracts[0]
     for _, _, _, operation in contract.routes:
-        wanted = {int(status) for status in operation["responses"] if status != "default"}
+        wanted = {int(status) for status in operation["responses"] if status not in ("304", "default")}
         streams = any("text/event-stream" in reply.get("content", {}) for reply in operation["responses"].values())
         seen = contract.answered.get(operation["operationId"], set())
         assert wanted <= seen or streams, "%s: seen %s, described %s" % (operation["operationId"], seen, wanted)
@@ -148,14 +165,14 @@ def test_what_is_wrong_is_refused_as_described(machine):
     for method, path, operation in operations(document):
         target = fill(path, node)
         needed = "".join("&%s=nope" % entry["name"] for entry in operation["parameters"]
-                         if entry["in"] == "query" and entry["required"])
+                         if entry.get("in") == "query" and entry["required"])
         status, text = api.raw(method, target + "?nope=1" + needed)
         assert status == 400 and b"unknown parameter 'nope'" in text, (method, target, text)
         if needed:
             status, text = api.raw(method, target)
             assert status == 400 and b"is missing" in text, (method, target, text)
         for entry in operation["parameters"]:
-            if entry["in"] == "query" and entry["schema"]["type"] == "integer":
+            if entry.get("in") == "query" and entry["schema"]["type"] == "integer":
                 status, text = api.raw(method, "%s?%s=x%s" % (target, entry["name"], needed))
                 assert status == 400 and entry["name"].encode() in text, (method, target, text)
         if "{" in path and "{node}/" not in path:

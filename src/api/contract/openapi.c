@@ -73,6 +73,9 @@ static json_t *parameters_of(const struct operation *operation)
             json_object_set_new(parameter, "allowEmptyValue", json_true());
         json_array_append_new(list, parameter);
     }
+    if (operation->content == CONTENT_TAGGED)
+        json_array_append_new(list,
+                              json_pack("{s:s}", "$ref", "#/components/parameters/IfNoneMatch"));
     return list;
 }
 
@@ -104,6 +107,9 @@ static json_t *reply_of(const struct operation *operation)
     if (is_stream) /* the data of each event */
         json_object_set_new(content, "x-event-data", schema_of_type(operation->reply));
     json_object_set_new(reply, "content", json_pack("{s:o}", type, content));
+    if (operation->content == CONTENT_TAGGED)
+        json_object_set_new(reply, "headers",
+                            json_pack("{s:{s:s}}", "ETag", "$ref", "#/components/headers/ETag"));
     return reply;
 }
 
@@ -116,6 +122,9 @@ static json_t *replies_of(const struct operation *operation)
     if (operation->status == 201 && operation_key(operation, "dry_run"))
         json_object_set(replies, "200", reply);
     json_decref(reply);
+    if (operation->content == CONTENT_TAGGED)
+        json_object_set_new(replies, "304",
+                            json_pack("{s:s}", "$ref", "#/components/responses/NotModified"));
     json_object_set_new(replies, "default",
                         json_pack("{s:s}", "$ref", "#/components/responses/Error"));
     return replies;
@@ -162,15 +171,28 @@ static json_t *view_error(void)
                      "application/json", "schema", schema_of_type("Error"));
 }
 
+static json_t *components(void)
+{
+    static const char tag[] = "names this reply; another reply has another one";
+
+    return json_pack(
+        "{s:o, s:{s:o, s:{s:s}}, s:{s:{s:s, s:s, s:s, s:{s:s}}}, s:{s:{s:s, s:{s:s}}}}", "schemas",
+        schema_components(), "responses", "Error", view_error(), "NotModified", "description",
+        "the reply would be the one with this ETag", "parameters", "IfNoneMatch", "name",
+        "If-None-Match", "in", "header", "description", "ETag of a reply that the client has",
+        "schema", "type", "string", "headers", "ETag", "description", tag, "schema", "type",
+        "string");
+}
+
 json_t *openapi_document(const char *version)
 {
     return json_pack(
-        "{s:s, s:{s:s, s:s, s:s, s:{s:s, s:s}}, s:[{s:s, s:s}], s:o, s:{s:o, s:{s:o}}}", "openapi",
-        "3.1.0", "info", "title", "tarn", "version", version, "description",
+        "{s:s, s:{s:s, s:s, s:s, s:{s:s, s:s}}, s:[{s:s, s:s}], s:o, s:o}", "openapi", "3.1.0",
+        "info", "title", "tarn", "version", version, "description",
         "The API of the tarn daemon. The kernel identifies the client of the Unix socket. Times "
         "are ISO 8601 in UTC; durations are seconds, sizes MiB; GPUs and CPUs are numbers. null: "
         "not known, or it does not apply.",
         "license", "name", "Apache-2.0", "identifier", "Apache-2.0", "servers", "url",
         "http://localhost", "description", "the Unix socket of the daemon", "paths", paths(),
-        "components", "schemas", schema_components(), "responses", "Error", view_error());
+        "components", components());
 }

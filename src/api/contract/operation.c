@@ -70,6 +70,7 @@ const char *content_type(enum content content)
 {
     static const char *const types[] = {
         [CONTENT_JSON] = "application/json",
+        [CONTENT_TAGGED] = "application/json",
         [CONTENT_TEXT] = "text/plain; charset=utf-8",
         [CONTENT_EVENTS] = "text/event-stream",
         [CONTENT_METRICS] = "text/plain; version=0.0.4; charset=utf-8",

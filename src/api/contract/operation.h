@@ -37,7 +37,14 @@ struct path_part {
     const char *meaning;
 };
 
-enum content { CONTENT_JSON, CONTENT_TEXT, CONTENT_EVENTS, CONTENT_METRICS, CONTENT_DESCRIPTOR };
+enum content {
+    CONTENT_JSON,
+    CONTENT_TAGGED, /* JSON with an ETag: a client that has it is told so (304) */
+    CONTENT_TEXT,
+    CONTENT_EVENTS,
+    CONTENT_METRICS,
+    CONTENT_DESCRIPTOR,
+};
 
 enum callers {
     CALLERS_ALL,
