@@ -175,7 +175,10 @@ static void put_object(struct text *out, const struct schema_row *row)
         put_type(out, row->type);
         text_add(out, ", and:\n\n");
     }
-    text_add(out, "| key | type | |\n|---|---|---|\n");
+    if (row[1].kind == SCHEMA_OBJECT)
+        text_add(out, "It has no keys.\n");
+    else
+        text_add(out, "| key | type | |\n|---|---|---|\n");
 }
 
 static void put_field(struct text *out, const struct schema_row *row)

@@ -15,11 +15,22 @@
 
 struct follower;
 
+enum { CHANGES_KEPT = 1024 };
+
+/* The last changes of jobs, for clients that come back (Last-Event-ID). */
+struct changes {
+    uint64_t daemon; /* another one after each start */
+    uint64_t count;  /* change i is at i % CHANGES_KEPT */
+    uint64_t told;   /* changes that followers have, with the one that is being told */
+    uint64_t jobs[CHANGES_KEPT];
+};
+
 struct api {
     struct api_ports ports;
     uv_loop_t *loop;
     uv_timer_t *timer; /* wakes followers of outputs */
     struct follower *followers;
+    struct changes changes;
     struct inquiry *inquiry; /* the inquiry with which the brain computes its answers */
     char *openapi;           /* the description of the API, when it was asked for; owned */
 };

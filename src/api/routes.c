@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "api/estimates.h"
 #include "base/mem.h"
@@ -239,6 +241,7 @@ struct api *api_create(const struct api_ports *ports, uv_loop_t *loop)
     api->ports = *ports;
     api->loop = loop;
     api->inquiry = inquiry_create();
+    api->changes.daemon = (uint64_t)time(NULL) << 24 ^ (uint64_t)getpid();
     return api;
 }
 

@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
@@ -260,6 +261,9 @@ static void add_event(struct follower *follower, const char *kind, json_t *data)
 {
     char *bytes = json_dumps(data, JSON_COMPACT | JSON_REAL_PRECISION(9));
 
+    if (bytes && follower->first == 0)
+        text_printf(&follower->events, "id: %" PRIx64 "-%" PRIu64 "\n",
+                    follower->api->changes.daemon, follower->api->changes.told);
     if (bytes)
         text_printf(&follower->events, "event: %s\ndata: %s\n\n", kind, bytes);
     free(bytes);
@@ -312,8 +316,17 @@ static void notify_end(struct follower *follower, const struct job *job)
         follower->is_done = job->state == JOB_ENDED;
 }
 
+static void remember(struct changes *changes, const uint64_t *jobs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        changes->jobs[changes->count++ % CHANGES_KEPT] = jobs[i];
+}
+
 void followers_notify(struct api *api, const uint64_t *jobs, size_t count)
 {
+    uint64_t before = api->changes.count;
+
+    remember(&api->changes, jobs, count);
     for (struct follower *at = api->followers, *next; at; at = next) {
         const struct job *last = NULL;
         bool is_told = false;
@@ -326,6 +339,7 @@ void followers_notify(struct api *api, const uint64_t *jobs, size_t count)
             if (!at->path && at->first != 0 && (jobs[i] < at->first || jobs[i] > at->last))
                 continue;
             is_told = true;
+            api->changes.told = before + i + 1;
             job = at->path || is_repeated ? NULL : state_job(api_state(api), jobs[i]);
             if (job)
                 notify(at, job);
@@ -336,6 +350,7 @@ void followers_notify(struct api *api, const uint64_t *jobs, size_t count)
         if (is_told)
             http_stream_wake(&at->stream);
     }
+    api->changes.told = api->changes.count;
 }
 
 enum { EVENT_STREAMS_USER_MAX = 16 };
@@ -382,13 +397,57 @@ json_t *handle_job_events(struct call *call)
     return NULL;
 }
 
+/* "DAEMON-COUNT" of the last event that a client has; false: the changes since then are not known.
+ */
+static bool read_last_event(const struct changes *changes, const char *id, uint64_t *ret)
+{
+    uint64_t daemon;
+
+    return sscanf(id, "%" SCNx64 "-%" SCNu64, &daemon, ret) == 2 && daemon == changes->daemon &&
+           *ret <= changes->count && changes->count - *ret <= CHANGES_KEPT;
+}
+
+/* Whether the job of this change has a later one. */
+static bool changes_again(const struct changes *changes, uint64_t change)
+{
+    for (uint64_t i = change + 1; i < changes->count; i++) {
+        if (changes->jobs[i % CHANGES_KEPT] == changes->jobs[change % CHANGES_KEPT])
+            return true;
+    }
+    return false;
+}
+
+/* What a client that comes back has missed: the present state of each job that changed. */
+static void add_missed(struct follower *follower, const char *id)
+{
+    const struct changes *changes = &follower->api->changes;
+    uint64_t last;
+
+    if (!read_last_event(changes, id, &last)) {
+        add_event(follower, "lost", json_object());
+        return;
+    }
+    for (uint64_t i = last; i < changes->count; i++) {
+        const struct job *job =
+            changes_again(changes, i)
+                ? NULL
+                : state_job(api_state(follower->api), changes->jobs[i % CHANGES_KEPT]);
+        if (job)
+            add_job(follower, job);
+    }
+}
+
 json_t *handle_events(struct call *call)
 {
+    const char *last = http_header(call->request, "Last-Event-ID");
+
     if (has_too_many_streams(call))
         return NULL;
     struct follower *follower = create_follower(call, pull_events);
 
     text_add(&follower->events, ": welcome\n\n");
+    if (last)
+        add_missed(follower, last);
     http_stream(call->request, content_type(call->operation->content), &follower->stream);
     return NULL;
 }

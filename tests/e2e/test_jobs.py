@@ -332,6 +332,49 @@ def test_a_submission_with_a_key_is_accepted_once(daemon):
     daemon.verify()
 
 
+def test_a_client_that_comes_back_gets_the_changes_that_it_missed(daemon):
+    def follow(last=None):
+        connection = daemon.api.connection()
+        connection.request("GET", "/v1/events", headers={} if last is None else {"Last-Event-ID": last})
+        return connection, connection.getresponse()
+
+    def take(reply, count):
+        """Number, kind and job of each event."""
+        events, event = [], {}
+        while len(events) < count:
+            key, _, value = reply.readline().decode().rstrip("\n").partition(": ")
+            if key:
+                event[key] = value
+            elif "data" in event:
+                events.append((event["id"], event["event"], json.loads(event["data"]).get("id")))
+                event = {}
+            else:
+                event = {}
+        return events
+
+    connection, reply = follow()
+    assert reply.readline() == b": welcome\n"
+    first = daemon.api.submit(run="true", hold=True)
+    (number, kind, job), = take(reply, 1)
+    assert (kind, job) == ("job", first)
+    connection.close()
+    second, third = daemon.api.submit(run="true", hold=True), daemon.api.submit(run="true", hold=True)
+    for priority in 1, 2, 3:
+        daemon.api.patch("/v1/jobs/%d" % first, {"priority": priority})
+    connection, reply = follow(number)
+    missed = take(reply, 3)
+    assert [entry[1:] for entry in missed] == [("job", second), ("job", third), ("job", first)]  # each once
+    connection.close()
+    connection, reply = follow(missed[-1][0])
+    daemon.api.post("/v1/jobs/%d/cancel" % third)
+    assert [entry[1:] for entry in take(reply, 1)] == [("job", third)]  # nothing was missed
+    connection.close()
+    for wrong in ("", "x", number.replace("-", "0-"), number.split("-")[0] + "-99999"):
+        connection, reply = follow(wrong)
+        assert take(reply, 1)[0][1:] == ("lost", None)
+        connection.close()
+
+
 # Fractions, gangs, arrays
 
 
