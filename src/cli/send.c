@@ -451,8 +451,10 @@ int sending_post(const struct sending *sending, struct session *session, json_t 
     int code = session_start(session, sending->devices, err);
 
     if (code == 0)
-        code = session_send(session, "POST", sending->is_dry ? "/v1/jobs?dry_run=1" : "/v1/jobs",
-                            sending->document, ret_reply, err);
+        code = sending->is_dry
+                   ? session_send(session, "POST", "/v1/jobs?dry_run=1", sending->document,
+                                  ret_reply, err)
+                   : session_submit(session, "/v1/jobs", sending->document, ret_reply, err);
     if (code < 0)
         return code;
     say_notes(sending->sbatch.notes);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,6 +31,7 @@ static const char reply_source[] = "answer of the daemon";
 
 enum { START_TIMEOUT_S = 60, START_OTHER_S = 5, START_LOG_LINES = 5 };
 enum { NOTIFY_FD = 3, LOG_MAX = 4096, ANSWER_MAX = 4096 };
+enum { RETRIES = 50, RETRY_MS = 200 };
 
 static int failed(const char *what, const char *path, struct error *err)
 {
@@ -341,6 +344,44 @@ int session_send(struct session *session, const char *method, const char *path, 
         &(struct client_request){
             .method = method, .path = path, .body = bytes, .length = bytes ? strlen(bytes) : 0 },
         ret, err);
+}
+
+/* ---- a submission ---- */
+
+/* The daemon may have accepted it. */
+static bool is_lost(int code)
+{
+    return code == -EIO || code == -ECONNRESET || code == -EPIPE;
+}
+
+int session_submit(struct session *session, const char *path, const json_t *body, json_t **ret,
+                   struct error *err)
+{
+    AUTO_FREE char *bytes = json_dumps(body, JSON_COMPACT);
+    uint64_t key[2] = { 0 };
+
+    bool is_named = getrandom(key, sizeof(key), 0) == (ssize_t)sizeof(key);
+    AUTO_FREE char *header =
+        mem_printf("Idempotency-Key: %016" PRIx64 "%016" PRIx64 "\r\n", key[0], key[1]);
+    const struct client_request request = { .method = "POST",
+                                            .path = path,
+                                            .body = bytes,
+                                            .length = strlen(bytes),
+                                            .headers = is_named ? header : NULL };
+    struct error later = { "" };
+    int code = exchange(session, &request, ret, err);
+    if (!is_named || !is_lost(code))
+        return code;
+    say("%s; trying again", err->text);
+    for (int i = 0; i < RETRIES; i++) {
+        nanosleep(&(struct timespec){ .tv_nsec = RETRY_MS * 1000000L }, NULL);
+        int again = exchange(session, &request, ret, &later);
+        if (is_lost(again) || again == -ENODATA)
+            continue;
+        *err = later;
+        return again;
+    }
+    return code;
 }
 
 int session_get(struct session *session, const char *path, json_t **ret, struct error *err)

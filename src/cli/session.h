@@ -39,6 +39,10 @@ bool session_is_held(const struct session *session);
  * (refused for another reason). */
 int session_send(struct session *session, const char *method, const char *path, const json_t *body,
                  json_t **ret, struct error *err);
+/* POST a submission under a key of its own: when the connection is lost, it is sent again for some
+ * seconds, and accepted once. */
+int session_submit(struct session *session, const char *path, const json_t *body, json_t **ret,
+                   struct error *err);
 int session_get(struct session *session, const char *path, json_t **ret, struct error *err);
 
 /* What takes the list of a reply, which is {"KEY":[...], ...}, item by item while it arrives: ten

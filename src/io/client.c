@@ -134,6 +134,7 @@ static int transfer_begin(const struct client *client, struct client_transfer *t
     if (strcmp(request->method, "GET") != 0)
         text_printf(&transfer->request, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
                     request->length);
+    text_add(&transfer->request, request->headers ? request->headers : "");
     text_add(&transfer->request, "\r\n");
     text_add_bytes(&transfer->request, request->body, request->length);
     return 0;

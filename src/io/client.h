@@ -39,6 +39,7 @@ struct client_request {
     const char *path;   /* with the query, escaped */
     const char *body;   /* JSON; NULL: none */
     size_t length;
+    const char *headers; /* more of them, each with its CRLF; NULL: none */
     /* When more of the reply's body came; it may take bytes out of it. NULL: none. */
     void (*on_body)(void *user, struct text *body);
     void *user;

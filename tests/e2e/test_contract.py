@@ -5,6 +5,8 @@ tarn_test.Client compares each reply with the description (contract.py).
 """
 
 import os
+import socket
+import subprocess
 import threading
 
 import pytest
@@ -212,3 +214,46 @@ def test_other_methods_and_paths_are_refused(machine):
         with pytest.raises(Refused) as refused:
             machine.api.get(path)
         assert (refused.value.status, refused.value.code) == (404, "not_found")
+
+
+def receive(connection):
+    """A whole message."""
+    message = b""
+    while True:
+        head, end, body = message.partition(b"\r\n\r\n")
+        if end and len(body) >= int(head.lower().partition(b"content-length: ")[2].partition(b"\r")[0]):
+            return message
+        chunk = connection.recv(65536)
+        assert chunk, message
+        message += chunk
+
+
+def test_a_submission_whose_reply_is_lost_is_sent_again_and_accepted_once(machine):
+    """A socket before the daemon passes the submission on, and closes before the reply, or before the daemon has it."""
+    path = os.path.join(machine.daemon.root, "lossy.sock")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(8)
+
+    def pass_on(is_heard, is_answered):
+        client, _ = listener.accept()
+        request = receive(client)
+        if is_heard:
+            daemon = socket.socket(socket.AF_UNIX)
+            daemon.connect(machine.daemon.socket)
+            daemon.sendall(request)
+            reply = receive(daemon)
+            if is_answered:
+                client.sendall(reply)
+            daemon.close()
+        client.close()
+        return request
+
+    command = subprocess.Popen([tarn_test.TARN, "submit", "--", "true"], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=dict(machine.daemon.own_environment(), TARN_SOCKET=path))
+    requests = [pass_on(True, False), pass_on(False, False), pass_on(True, True)]
+    out, words = command.communicate(timeout=tarn_test.PATIENCE_S)
+    listener.close()
+    assert command.returncode == 0 and "closed the connection without a reply; trying again" in words, (out, words)
+    assert len(set(requests)) == 1 and b"Idempotency-Key: " in requests[0]
+    assert len(machine.api.jobs()) == 1
