@@ -223,6 +223,6 @@ void api_reference_add(struct text *out)
             put_field(out, row);
     }
     text_add(out, "\n## Words\n");
-    for (const char *const *name = schema_enumerations; *name; name++)
-        put_enumeration(out, *name);
+    for (unsigned i = 0; schema_enumeration(i); i++)
+        put_enumeration(out, schema_enumeration(i));
 }

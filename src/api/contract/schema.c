@@ -32,14 +32,6 @@ static const struct schema_row job_keys[] = {
 #undef JOB_KEY
 };
 
-bool schema_job_key(unsigned i, struct schema_row *ret)
-{
-    if (i >= COUNT_OF(job_keys))
-        return false;
-    *ret = job_keys[i];
-    return true;
-}
-
 /* ---- enumerations ---- */
 
 static struct schema_word state_word(unsigned i)
@@ -113,9 +105,10 @@ static const struct {
     { "ErrorCode", REFUSALS, error_word },
 };
 
-const char *const schema_enumerations[] = { "JobState",  "JobResult", "WhyKind",  "ReadingName",
-                                            "SpotRule",  "ModelRule", "Severity", "Enforcement",
-                                            "ErrorCode", NULL };
+const char *schema_enumeration(unsigned i)
+{
+    return i < COUNT_OF(enumerations) ? enumerations[i].name : NULL;
+}
 
 bool schema_word(const char *enumeration, unsigned i, struct schema_word *ret)
 {

@@ -34,10 +34,7 @@ struct schema_word {
 };
 /* Number i of the enumeration; false: no more, or there is no such enumeration. */
 bool schema_word(const char *enumeration, unsigned i, struct schema_word *ret);
-extern const char *const schema_enumerations[]; /* ends with NULL */
-
-/* A key of a job document; false: no more. */
-bool schema_job_key(unsigned i, struct schema_row *ret);
+const char *schema_enumeration(unsigned i); /* NULL: no more */
 
 /* Each is new. */
 json_t *schema_of_type(const char *type);
