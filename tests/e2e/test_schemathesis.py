@@ -65,7 +65,7 @@ def find_program():
             return None, str(failure)
         if done.returncode != 0:
             said = (done.stdout.strip().splitlines() or ["it does not say why"])[-1]
-            return None, "%s: %s" % (" ".join(command[1:4]), said)
+            return None, "%s: %s" % (os.path.basename(command[0]), said)
     return program, ""
 
 
