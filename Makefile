@@ -17,7 +17,7 @@ endef
 $(eval $(call renew,$(BUILD)))
 $(eval $(call renew,$(BUILD)-release))
 
-.PHONY: all demo check check-all check-slurm bench results hardware install packages clean
+.PHONY: all demo check check-all check-slurm bench results hardware wheel install packages clean
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -j $(JOBS)
@@ -34,12 +34,12 @@ demo:
 	@tools/demo $(BUILD)
 
 check:
-	@tools/packages build check demo
+	@tools/packages build check demo wheel
 	@$(MAKE) --no-print-directory all
 	@tools/check $(BUILD)
 
 check-all:
-	@tools/packages build check demo slow slurm
+	@tools/packages build check demo wheel slow slurm
 	@$(MAKE) --no-print-directory all
 	@tools/check $(BUILD) --all
 
@@ -64,6 +64,11 @@ results: | packages
 HARDWARE ?= tarn-hardware
 hardware: all
 	@tools/hardware $(BUILD) $(HARDWARE)
+
+# The Python package; see doc/python.md.
+wheel:
+	@tools/packages wheel
+	@tools/wheel $(BUILD)/wheel
 
 install: $(BUILD)/build.ninja
 	@$(MESON) configure $(BUILD) --prefix "$(PREFIX)"

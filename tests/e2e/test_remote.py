@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -206,3 +207,16 @@ def test_a_machine_that_lets_nobody_in(laptop):
 def test_a_socket_option_wins(laptop, machine):
     done = laptop.tarn("ls", "--socket", os.path.join(machine.root, "none"), status=1)
     assert "no daemon is running at" in done.stderr
+
+
+def test_the_python_package_takes_the_same_way(laptop, machine):
+    program = ("import tarn\n"
+               "with tarn.Client() as client:\n"
+               "    job = client.submit('pwd; echo ${ONLY_HERE:-none}; readlink /proc/self/ns/net; exit 4', gpus=1)\n"
+               "    print(client.wait(job).outcome)\n"
+               "    print(*client.follow(job), sep='', end='')\n")
+    environment = dict(laptop.environment, PYTHONPATH=os.path.join(tarn_test.HERE, "..", "..", "python", "src"))
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, cwd=laptop.home,
+                          timeout=tarn_test.PATIENCE_S * 2)
+    assert done.stdout.splitlines() == ["failed, exit status 4", "/root", "none",
+                                        os.readlink("/proc/%d/ns/net" % machine.inside.pid)], done

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the daemon is: a socket of this machine, or `tarn proxy` on another one through ssh.
+
+The rules are those of the command line: src/io/paths.c and src/cli/remote.c."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import shlex
+import socket
+import stat
+import subprocess
+import threading
+from typing import Optional
+
+from .errors import Error, NoDaemon
+
+_MACHINE_STATE = "/var/lib/tarn"
+_MACHINE_SOCKET = "/run/tarn/tarn.sock"
+_CONNECT_TIMEOUT_S = 10
+_START_TIMEOUT_S = 120
+
+
+def is_listening(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as sock:
+        try:
+            sock.connect(path)
+        except OSError:
+            return False
+    return True
+
+
+def _home() -> str:
+    home = os.environ.get("HOME", "")
+    return home if home.startswith("/") else pwd.getpwuid(os.getuid()).pw_dir
+
+
+def find_socket() -> str:
+    """The socket that the command line would use."""
+    given, state = os.environ.get("TARN_SOCKET"), os.environ.get("TARN_STATE")
+    runtime, base = os.environ.get("XDG_RUNTIME_DIR", ""), os.environ.get("XDG_STATE_HOME", "")
+    if given:
+        return os.path.abspath(given)
+    if state:
+        return os.path.join(os.path.abspath(state), "tarn.sock")
+    if os.geteuid() == 0 or is_listening(_MACHINE_SOCKET):
+        return _MACHINE_SOCKET
+    if runtime.startswith("/"):
+        return os.path.join(runtime, "tarn", "tarn.sock")
+    state = os.path.join(base, "tarn") if base.startswith("/") else os.path.join(_home(), ".local/state/tarn")
+    return os.path.join(state, "tarn.sock")
+
+
+class Place:
+    """One daemon. dial() connects; start() starts a daemon if none runs."""
+
+    is_remote = False
+    name = ""
+
+    def dial(self) -> socket.socket:
+        raise NotImplementedError
+
+    def start(self) -> None:
+        raise NotImplementedError
+
+
+class SocketPlace(Place):
+    def __init__(self, path: str, program: str):
+        self.name = path
+        self._program = program
+
+    def dial(self) -> socket.socket:
+        sock = socket.socket(socket.AF_UNIX)
+        sock.settimeout(_CONNECT_TIMEOUT_S)
+        try:
+            sock.connect(self.name)
+        except (FileNotFoundError, ConnectionRefusedError):
+            sock.close()
+            raise NoDaemon("no daemon is running at %s; tarn up starts one" % self.name) from None
+        except OSError as failure:
+            sock.close()
+            raise Error("daemon at %s: %s" % (self.name, failure.strerror or failure)) from failure
+        sock.settimeout(None)
+        return sock
+
+    def start(self) -> None:
+        environment = dict(os.environ)
+        environment.pop("TARN_HOST", None)
+        if find_socket() != self.name:
+            environment["TARN_SOCKET"] = self.name
+        try:
+            done = subprocess.run([self._program, "up"], env=environment, stdin=subprocess.DEVNULL, text=True,
+                                  errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  timeout=_START_TIMEOUT_S)
+        except OSError as failure:
+            raise NoDaemon("no daemon is running at %s, and %s cannot be started: %s"
+                           % (self.name, self._program, failure.strerror)) from failure
+        if done.returncode != 0:
+            raise NoDaemon(done.stdout.strip() or "%s up: exit status %d" % (self._program, done.returncode))
+
+
+class RemotePlace(Place):
+    is_remote = True
+    _FORM = re.compile(r"ssh://((?:[A-Za-z0-9._%][A-Za-z0-9._%-]*@)?[A-Za-z0-9._%][A-Za-z0-9._%-]*)"
+                       r"(?::([A-Za-z0-9]+))?(/[A-Za-z0-9/._+-]*)?")
+
+    def __init__(self, host: str):
+        match = self._FORM.fullmatch(host)
+        if not match:
+            raise ValueError("host %.80r: expected ssh://[USER@]HOST[:PORT][/PATH]" % host)
+        self._target, port, path = match.groups()
+        self.name = "ssh://" + self._target
+        self._tarn = path if path and path != "/" else "tarn"
+        self._options = ["-p", port] if port else []
+        self._may_start = False
+
+    def _control_path(self) -> str:
+        """The login that all connections share, with those of the command line."""
+        runtime = os.environ.get("XDG_RUNTIME_DIR")
+        folder = os.path.join(runtime, "tarn") if runtime else os.path.join(_home(), ".ssh")
+        os.makedirs(folder, 0o700, exist_ok=True)
+        status = os.stat(folder)
+        if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o022:
+            raise Error("folder %s: expected one that only this user can change" % folder)
+        return os.path.join(folder, "tarn-%C")
+
+    def _command(self) -> list[str]:
+        command = shlex.split(os.environ.get("TARN_SSH") or "ssh") + [
+            "-T", "-o", "ControlMaster=auto", "-o", "ControlPersist=600", "-o", "ControlPath=" + self._control_path()]
+        return command + self._options + [self._target, self._tarn, "proxy"] + (["--start"] if self._may_start else [])
+
+    def dial(self) -> socket.socket:
+        mine, other = socket.socketpair()
+        with other:
+            try:
+                process = subprocess.Popen(self._command(), stdin=other.fileno(), stdout=other.fileno())
+            except OSError as failure:
+                mine.close()
+                raise Error("%s: %s" % (self.name, failure.strerror or failure)) from failure
+        threading.Thread(target=process.wait, daemon=True).start()  # it ends with the connection
+        return mine
+
+    def start(self) -> None:
+        self._may_start = True  # the proxy of the next connection starts it
+
+
+def find_place(path: Optional[str], host: Optional[str], program: str) -> Place:
+    if path is not None and host is not None:
+        raise ValueError("socket and host: expected one of them")
+    if path is None and host is None:
+        host = os.environ.get("TARN_HOST") or None
+    return RemotePlace(host) if host is not None else SocketPlace(path or find_socket(), program)
