@@ -17,7 +17,7 @@ endef
 $(eval $(call renew,$(BUILD)))
 $(eval $(call renew,$(BUILD)-release))
 
-.PHONY: all demo check check-all check-slurm bench results hardware wheel install packages clean
+.PHONY: all demo check check-all check-slurm bench results hardware wheel deb tarball install packages clean
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -j $(JOBS)
@@ -39,7 +39,7 @@ check:
 	@tools/check $(BUILD)
 
 check-all:
-	@tools/packages build check demo wheel slow slurm
+	@tools/packages build check demo wheel deb tarball slow slurm
 	@$(MAKE) --no-print-directory all
 	@tools/check $(BUILD) --all
 
@@ -69,6 +69,16 @@ hardware: all
 wheel:
 	@tools/packages wheel
 	@tools/wheel $(BUILD)/wheel
+
+# Debian packages, checked with lintian; see doc/install.md.
+deb:
+	@tools/packages build deb
+	@PATH="/usr/lib/ccache:$$PATH" JOBS=$(JOBS) tools/deb $(BUILD)/deb
+
+# An archive that runs from any folder; see doc/install.md.
+tarball: all
+	@tools/packages tarball
+	@tools/tarball $(BUILD) $(BUILD)/tarball
 
 install: $(BUILD)/build.ninja
 	@$(MESON) configure $(BUILD) --prefix "$(PREFIX)"
