@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import asyncio
+import contextlib
 import os
 import pathlib
 import re
@@ -115,6 +116,14 @@ class Submitting(world.DaemonCase):
         self.assertEqual(set(tarn.StageKeys.__annotations__) - own,
                          {key for key in places if "S" in places[key] or "J" in places[key]} - own - {"needs"})
 
+    def test_both_clients_have_the_calls_of_the_page(self):
+        calls = {name for name in dir(tarn.Client) if not name.startswith("_")} - {"close"}
+        self.assertEqual(calls, {name for name in dir(tarn.AsyncClient) if not name.startswith("_")} - {"close"})
+        rows = re.findall(r"^\| (`.*?) \|", (ROOT / "doc/python.md").read_text(), re.M)
+        named = {name for row in rows for name in re.findall(r"`(\w+)", row)}
+        self.assertEqual(calls - named, {"checkpointed"})  # tarn.checkpoint() inside a job
+        self.assertEqual(named - calls, set())
+
 
 class Explaining(world.DaemonCase):
     def test_why_and_when(self):
@@ -155,11 +164,23 @@ class Waiting(world.DaemonCase):
             if seen == ["held"]:
                 self.client.release(job)
         self.assertEqual((seen[0], seen[-1]), ("held", "ended"))
-        everything = self.client.events()
-        threading.Timer(0.2, self.submit, ["true"]).start()
-        event = next(everything)
-        self.assertEqual((event.kind, event.job.id), ("job", job.id + 1))
-        everything.close()
+
+    def test_events_of_all_jobs(self):
+        is_heard = threading.Event()
+
+        def keep_submitting():  # the first ones may be sent before the stream has begun
+            while not is_heard.wait(0.1):
+                self.submit("true", name="heard")
+
+        sender = threading.Thread(target=keep_submitting)
+        sender.start()
+        try:
+            with contextlib.closing(self.client.events()) as events:
+                event = next(events)
+        finally:
+            is_heard.set()
+            sender.join()
+        self.assertEqual((event.kind, event.job.name), ("job", "heard"))
 
     def test_output_is_followed_while_it_is_written(self):
         folder = self.daemon.root

@@ -142,6 +142,9 @@ class Executor(concurrent.futures.Executor):
                 lost = lost or time.monotonic()
                 if time.monotonic() - lost > self._client.reconnect:
                     self._fail(failure)
+            except Exception as failure:
+                self._fail(failure)
+                raise
             time.sleep(PAUSE_S)
 
     def _look(self) -> None:
@@ -164,7 +167,7 @@ class Executor(concurrent.futures.Executor):
         if job.is_ended:
             self._end(job.id, JobFailed(job))
 
-    def _end(self, number: int, otherwise: Error) -> None:
+    def _end(self, number: int, otherwise: Exception) -> None:
         with self._lock:
             future = self._futures.pop(number, None)
             if future is None:
@@ -186,7 +189,7 @@ class Executor(concurrent.futures.Executor):
                 future.set_exception(value)
         shutil.rmtree(future._folder, ignore_errors=True)
 
-    def _fail(self, failure: Error) -> None:
+    def _fail(self, failure: Exception) -> None:
         with self._lock:
             numbers = list(self._futures)
         for number in numbers:
