@@ -284,6 +284,15 @@ class Asyncio(world.DaemonCase):
         self.assertEqual((codes, logs), (list(range(8)), "".join("%d\n" % i for i in range(8))))
         self.assertEqual(len(listed), 8)
 
+    def test_a_thousand_calls_at_once_share_few_connections(self):
+        async def go(client):
+            job = await client.submit("true", hold=True)
+            return len({one.id for one in await asyncio.gather(*(client.get(job) for _ in range(1000)))}), len(client._idle)
+
+        ids, connections = self.run_with_client(go)
+        self.assertEqual(ids, 1)
+        self.assertLessEqual(connections, 16)
+
     def test_a_wait_can_be_cancelled(self):
         async def go(client):
             job = await client.submit("sleep 100", env=self.daemon.env())
@@ -389,6 +398,7 @@ import time, tarn
 folder = tarn.checkpoint_folder()
 print(tarn.job_id(), tarn.attempt(), tarn.checkpoint_every(), (folder / "state").exists(), flush=True)
 if tarn.attempt() == 1:
+    assert not tarn.should_stop()
     (folder / "state").write_text("7")
     tarn.checkpoint(folder / "state")
     print("saved", flush=True)
@@ -396,12 +406,12 @@ if tarn.attempt() == 1:
         time.sleep(0.02)
     print("stopped in order", flush=True)
 """, checkpoint={"every": "10m"}, preemptible=True)
-        self.until("the work is saved", lambda: "saved" in self.client.logs(job))
+        self.until("the work is saved", lambda: "saved\n" in self.client.logs(job))
         self.assertIsNotNone(self.client.get(job)["checkpoint"]["last"])
         self.client.requeue(job)
         self.assertEqual(self.client.wait(job, 60).result, "ok")
-        self.assertEqual(self.client.logs(job).replace("saved\nstopped in order\n", ""),
-                         "%d 1 600.0 False\n%d 2 600.0 True\n" % (job.id, job.id))
+        self.assertEqual(self.client.logs(job),
+                         "%d 1 600.0 False\nsaved\nstopped in order\n%d 2 600.0 True\n" % (job.id, job.id))
 
     def test_outside_of_a_job_there_is_nothing_to_report(self):
         self.assertIsNone(tarn.job_id())

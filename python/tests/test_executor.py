@@ -96,6 +96,22 @@ class Executors(world.DaemonCase):
         done = subprocess.run([sys.executable, script, self.daemon.root], env=environment, stdout=subprocess.PIPE, text=True,
                               timeout=120)
         self.assertEqual(done.stdout, "[9, 16]\n")
+        self.assertEqual({self.client.logs(job) for job in self.client.list(all=True)}, {""})
+
+    def test_a_script_that_submits_when_it_is_imported_does_so_once(self):
+        script = os.path.join(self.daemon.root, "script.py")
+        with open(script, "w") as file:
+            file.write("import operator, sys, tarn\n\ndef square(x):\n    return x * x\n\n"
+                       "with tarn.Executor(folder=sys.argv[1]) as executor:\n"
+                       "    print(executor.submit(operator.neg, 3).result())\n"
+                       "    print(executor.submit(square, 3).exception())\n")
+        environment = {**os.environ, **self.daemon.env(), "TARN_SOCKET": self.daemon.socket,
+                       "PYTHONPATH": os.path.dirname(os.path.dirname(tarn.__file__))}
+        done = subprocess.run([sys.executable, script, self.daemon.root], env=environment, stdout=subprocess.PIPE, text=True,
+                              timeout=120)
+        self.assertEqual(done.stdout.splitlines()[0], "-3")
+        self.assertIn("only its part below if __name__ == '__main__'", done.stdout)
+        self.assertEqual(len(list(self.client.list(all=True))), 2)
 
 
 if __name__ == "__main__":

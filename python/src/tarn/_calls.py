@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar, Uni
 from urllib.parse import quote, urlencode
 
 from ._http import EventLines, request_of
+from ._run import refuse_while_importing
 from .document import Command, Document, Duration, JobKeys, Pipeline, job_document, to_json
 from .errors import error_of
 from .values import Event, Job, JobLike, Submitted, id_of, job_of, submitted_of
@@ -57,6 +58,8 @@ class Call(Generic[T]):
 
     def request(self, is_remote: bool) -> bytes:
         body = self.body
+        if self.is_submission:
+            refuse_while_importing()
         if self.is_submission and not is_remote:
             body = [_sender(one) for one in body] if isinstance(body, list) else _sender(body)
         return request_of(self.method, self.path, None if body is None else to_json(body))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The job's side of Executor: python -m tarn._run FOLDER calls the pickled function and stores what came of it."""
+"""The job's side of Executor: main() calls the pickled function and stores what came of it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ import pickle
 import sys
 import traceback
 from multiprocessing import spawn
+
+is_importing_main = False
+
+
+def refuse_while_importing() -> None:
+    """A script that submits jobs when it is imported would do so in each of its jobs, without end."""
+    if is_importing_main:
+        raise RuntimeError("the script submits jobs while a job of it imports its functions; "
+                           "expected that only its part below if __name__ == '__main__': submits them")
 
 
 class RemoteTraceback(Exception):
@@ -22,9 +31,12 @@ class RemoteTraceback(Exception):
 
 def call(folder: str) -> tuple[bool, object, str]:
     """(True, value, "") or (False, exception, traceback)."""
+    global is_importing_main
     try:
         with open(os.path.join(folder, "call"), "rb") as file:
-            spawn.prepare(pickle.load(file))  # the import path and the main module of the caller
+            preparation, is_importing_main = pickle.load(file), True
+            spawn.prepare(preparation)  # the import path and, if needed, the main module of the caller
+            is_importing_main = False
             function, args, keys = pickle.loads(file.read())
         return True, function(*args, **keys), ""
     except Exception as failure:
@@ -47,13 +59,10 @@ def store(folder: str, result: tuple[bool, object, str]) -> None:
     os.rename(file.name, os.path.join(folder, "result"))
 
 
-def main() -> int:
+def main() -> None:
     folder = sys.argv[1]
     result = call(folder)
     sys.stderr.write(result[2])
     store(folder, result)
-    return 0 if result[0] else 1
+    sys.exit(0 if result[0] else 1)
 
-
-if __name__ == "__main__":
-    sys.exit(main())

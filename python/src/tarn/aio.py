@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_CALLS_MAX = 16  # at once, each on its own connection
+
 
 def _bind(call: Callable[P, Call[T]]) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
     @functools.wraps(call)
@@ -69,6 +71,7 @@ class AsyncClient:
         self.timeout = timeout
         self.reconnect = reconnect
         self._idle: list[_Connection] = []
+        self._slots: Optional[asyncio.Semaphore] = None  # made in the loop
 
     async def close(self) -> None:
         while self._idle:
@@ -114,8 +117,11 @@ class AsyncClient:
         return reply.status, b"".join(body)
 
     async def _ask(self, request: bytes) -> tuple[int, bytes]:
+        if self._slots is None:
+            self._slots = asyncio.Semaphore(_CALLS_MAX)
         try:
-            return await asyncio.wait_for(self._exchange(request), self.timeout)
+            async with self._slots:
+                return await asyncio.wait_for(self._exchange(request), self.timeout)
         except asyncio.TimeoutError:
             raise ConnectionLost("daemon at %s: no reply within %g s" % (self.place.name, self.timeout)) from None
 

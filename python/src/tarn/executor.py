@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_PROGRAM = "import tarn._run; tarn._run.main()"
 _PACKAGE_PARENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -87,7 +88,11 @@ class Executor(concurrent.futures.Executor):
     def _store(self, function: Callable[..., Any], args: Any, keys: Any) -> str:
         preparation = spawn.get_preparation_data("tarn")
         preparation.pop("authkey", None)
-        payload = pickle.dumps(preparation) + self._dumps((function, args, keys))
+        call = self._dumps((function, args, keys))
+        if b"__main__" not in call:  # the job need not run the caller's script
+            preparation.pop("init_main_from_path", None)
+            preparation.pop("init_main_from_name", None)
+        payload = pickle.dumps(preparation) + call
         self._count += 1
         folder = os.path.join(self._folder, str(self._count))
         os.mkdir(folder)
@@ -101,7 +106,7 @@ class Executor(concurrent.futures.Executor):
             if self._is_shut:
                 raise RuntimeError("cannot schedule new futures after shutdown")
             folder = self._store(fn, args, kwargs)
-            job = self._client.submit([self._python, "-m", "tarn._run", folder], **self._keys)
+            job = self._client.submit([self._python, "-c", _PROGRAM, folder], **self._keys)
             future: JobFuture[T] = JobFuture(self, job.id, folder)
             self._futures[job.id] = future
             if self._watcher is None:
