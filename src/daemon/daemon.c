@@ -218,6 +218,14 @@ static void on_forgotten(void *user, const struct forgotten *jobs, size_t count)
     cleaner_remove(&daemon->loop, daemon->options->state_dir, jobs, count);
 }
 
+static void on_nodes_known(void *user)
+{
+    struct daemon *daemon = user;
+
+    if (daemon->launcher)
+        launcher_look(daemon->launcher);
+}
+
 static int run_first(struct change *change, struct error *err)
 {
     struct daemon *daemon = CONTAINER_OF(change, struct daemon, first);
@@ -231,8 +239,10 @@ static int run_first(struct change *change, struct error *err)
 
     (void)err;
     hub_emit(daemon->hub, &boot);
-    if (!machine_describe(daemon->machine, &here))
+    if (!machine_describe(daemon->machine, &here)) {
+        inventory_expect(daemon->inventory);
         return 0;
+    }
     inventory_note(daemon->inventory, &here);
     inventory_describe(daemon->inventory, &here);
     inventory_complete(daemon->inventory);
@@ -335,6 +345,7 @@ static int open_launcher(struct daemon *daemon, struct error *err)
         .slurm_dir = daemon->slurm_dir,
         .is_root = geteuid() == 0,
         .machine = daemon->machine,
+        .inventory = daemon->inventory,
     };
     return launcher_create(&launcher, &daemon->launcher, err);
 }
@@ -468,7 +479,7 @@ static int open_all(struct daemon *daemon, struct error *err)
     int code = hub_create(&hub, &daemon->hub, err);
     if (code < 0)
         return code;
-    daemon->inventory = inventory_create(daemon->hub);
+    daemon->inventory = inventory_create(daemon->hub, daemon, on_nodes_known);
     fill_control(daemon);
     daemon->reporter = (struct reporter){ .hub = daemon->hub,
                                           .control = &daemon->ports.control,

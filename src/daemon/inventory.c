@@ -13,6 +13,9 @@ struct inventory {
     struct hub *hub;
     LIST(char *) said;    /* names of nodes */
     LIST(char *) on_call; /* names of nodes */
+    bool is_complete, is_told;
+    void *user;
+    void (*completed)(void *user);
 };
 
 static const struct state *state_of(const struct inventory *inventory)
@@ -81,6 +84,22 @@ static void emit_node(struct inventory *inventory, const struct engine_node *sai
         before.memory_mib != now->memory_mib || !is_same(before.reason, now->reason) ||
         !is_same(before.rack, now->rack) || !is_same(before.block, now->block))
         hub_emit(inventory->hub, &event);
+}
+
+void inventory_expect(struct inventory *inventory)
+{
+    const struct state *state = state_of(inventory);
+
+    for (size_t i = 0; i < state->nodes.count; i++) {
+        const struct node *node = &state->nodes.items[i];
+        struct event event = { .kind = EVENT_NODE };
+        if (node->state != NODE_UP)
+            continue;
+        state_describe_node(node, &event.node);
+        event.node.state = NODE_DRAINED;
+        event.node.reason = ENGINE_DRAINED "not reported since the daemon started";
+        hub_emit(inventory->hub, &event);
+    }
 }
 
 static bool is_known_so(const struct state *state, const struct event_device *now)
@@ -224,6 +243,7 @@ void inventory_complete(struct inventory *inventory)
 {
     const struct state *state = state_of(inventory);
 
+    inventory->is_complete = true;
     for (size_t i = 0; i < state->nodes.count; i++) {
         const struct node *node = &state->nodes.items[i];
         struct event event = { .kind = EVENT_NODE };
@@ -235,6 +255,11 @@ void inventory_complete(struct inventory *inventory)
         event.node.going_at = 0;
         hub_emit(inventory->hub, &event);
     }
+}
+
+bool inventory_is_complete(const struct inventory *inventory)
+{
+    return inventory->is_complete;
 }
 
 static void describe_one(struct inventory *inventory, const char *node,
@@ -297,6 +322,7 @@ static int run_news(struct change *change, struct error *err)
 static void done_news(struct change *change, int code, const struct error *err)
 {
     struct news *news = CONTAINER_OF(change, struct news, change);
+    struct inventory *inventory = news->inventory;
     struct engine_node *node = &news->node;
 
     (void)code; /* a full disk: the engine says it again (core/engine.h) */
@@ -310,6 +336,10 @@ static void done_news(struct change *change, int code, const struct error *err)
     free((struct probe_device *)node->devices);
     free((int64_t *)node->foreign_mib);
     free(news);
+    if (!inventory->is_complete || inventory->is_told)
+        return;
+    inventory->is_told = true;
+    inventory->completed(inventory->user);
 }
 
 static void *copy_of(const void *items, size_t count, size_t size)
@@ -367,11 +397,13 @@ void inventory_report(struct inventory *inventory, const struct engine_node *nod
     hub_enqueue(inventory->hub, &news->change);
 }
 
-struct inventory *inventory_create(struct hub *hub)
+struct inventory *inventory_create(struct hub *hub, void *user, void (*completed)(void *user))
 {
     struct inventory *inventory = mem_zero(1, sizeof(*inventory));
 
     inventory->hub = hub;
+    inventory->user = user;
+    inventory->completed = completed;
     return inventory;
 }
 

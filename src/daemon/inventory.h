@@ -9,8 +9,11 @@
  * the report of its node is lost: it stays known, but is not allocated. A known node that is
  * missing from a complete report is down.
  *
- * Calls:  note, complete and describe emit events, so call them only inside a change; report can be
- *         called at any time
+ * After a start of the daemon, the nodes of an engine get no jobs until it has reported all of
+ * them: the state has them as they were.
+ *
+ * Calls:  expect, note, complete and describe emit events, so call them only inside a change;
+ * report can be called at any time
  */
 
 #include "core/engine.h"
@@ -18,12 +21,16 @@
 
 struct inventory;
 
-struct inventory *inventory_create(struct hub *hub);
+/* completed is called when all nodes have been reported for the first time. */
+struct inventory *inventory_create(struct hub *hub, void *user, void (*completed)(void *user));
 void inventory_destroy(struct inventory *inventory); /* NULL is fine; before the hub */
 
+/* Nodes will be reported later: those that are up are drained until then. */
+void inventory_expect(struct inventory *inventory);
 void inventory_note(struct inventory *inventory, const struct engine_node *node);
 /* All nodes have been reported. */
 void inventory_complete(struct inventory *inventory);
+bool inventory_is_complete(const struct inventory *inventory);
 /* The devices that the configuration describes for this machine (devices:), after reported ones. */
 void inventory_describe(struct inventory *inventory, const struct engine_node *node);
 

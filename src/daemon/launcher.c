@@ -13,6 +13,7 @@
 #include "core/job/gang_size.h"
 #include "core/job/role.h"
 #include "core/state/attempt_launch.h"
+#include "daemon/inventory.h"
 #include "io/file.h"
 #include "node/job_environment.h"
 #include "node/job_folders.h"
@@ -432,11 +433,25 @@ static void on_prepared(void *user, struct prepared *prepared, int code, const s
         report_all(launcher, job, code == -ENODEV ? ENGINE_LOST : ENGINE_FAILED, err->text);
 }
 
+/* What a start tells a job of its nodes is known. */
+static bool are_nodes_known(const struct launcher *launcher)
+{
+    return !launcher->options.engine->abilities.has_own_nodes ||
+           inventory_is_complete(launcher->options.inventory);
+}
+
+static bool is_to_be_stopped(const struct job *job)
+{
+    return job->state == JOB_STOPPING || job->run->is_cancel_wanted || job->run->is_requeue_wanted;
+}
+
 /* The next step towards the start of a job. False: it has to wait. */
 static bool advance(struct launcher *launcher, struct job *job, struct waiting *waiting)
 {
     struct machine *machine = launcher->options.machine;
 
+    if (!are_nodes_known(launcher))
+        return false;
     machine_expect(machine, job);
     if (!machine_is_ready(machine, job))
         return false;
@@ -458,6 +473,34 @@ static void start_job(struct launcher *launcher, struct job *job)
         list_add(&launcher->waiting, waiting);
 }
 
+static struct waiting *find_waiting(struct launcher *launcher, const struct job *job)
+{
+    LIST_EACH (struct waiting, waiting, &launcher->waiting) {
+        if (waiting->job == job->id && waiting->attempt == job->run->attempt)
+            return waiting;
+    }
+    return NULL;
+}
+
+/* An engine that has not reported its nodes yet may have the job since before a restart: it is
+ * started, and then stopped. */
+static void stop_job(struct launcher *launcher, const struct job *job, usec_t grace)
+{
+    struct waiting *waiting = find_waiting(launcher, job);
+
+    if (waiting && !are_nodes_known(launcher))
+        return;
+    if (waiting)
+        list_remove(&launcher->waiting, (size_t)(waiting - launcher->waiting.items));
+    if (waiting || machine_cancel(launcher->options.machine, job)) {
+        report_all(launcher, job, ENGINE_LOST, "stopped before it ran");
+        return;
+    }
+    struct unended all = unended_of(job);
+    launcher->options.engine->ops->stop(launcher->options.engine, &all.attempt, grace);
+    unended_release(&all);
+}
+
 void launcher_look(void *user)
 {
     struct launcher *launcher = user;
@@ -466,34 +509,14 @@ void launcher_look(void *user)
         struct waiting *waiting = &launcher->waiting.items[i];
         struct job *job = state_job(state_of(launcher), waiting->job);
         bool is_over = !job || !job_is_active(job) || job->run->attempt != waiting->attempt;
-        if (is_over || advance(launcher, job, waiting))
-            list_remove(&launcher->waiting, i);
-        else
+        if (!is_over && !advance(launcher, job, waiting)) {
             i++;
-    }
-}
-
-static bool cancel_waiting(struct launcher *launcher, const struct job *job)
-{
-    for (size_t i = 0; i < launcher->waiting.count; i++) {
-        const struct waiting *waiting = &launcher->waiting.items[i];
-        if (waiting->job != job->id || waiting->attempt != job->run->attempt)
             continue;
+        }
         list_remove(&launcher->waiting, i);
-        return true;
+        if (!is_over && is_to_be_stopped(job))
+            stop_job(launcher, job, state_grace(state_of(launcher), job));
     }
-    return false;
-}
-
-static void stop_job(struct launcher *launcher, const struct job *job, usec_t grace)
-{
-    if (cancel_waiting(launcher, job) || machine_cancel(launcher->options.machine, job)) {
-        report_all(launcher, job, ENGINE_LOST, "stopped before it ran");
-        return;
-    }
-    struct unended all = unended_of(job);
-    launcher->options.engine->ops->stop(launcher->options.engine, &all.attempt, grace);
-    unended_release(&all);
 }
 
 void launcher_decided(struct launcher *launcher, const struct event *decision)
@@ -567,8 +590,7 @@ static void recover_job(struct launcher *launcher, struct job *job)
 {
     struct unended all = unended_of(job);
     AUTO_FREE bool *known = find_known(launcher, job, &all);
-    bool is_stopping =
-        job->state == JOB_STOPPING || job->run->is_cancel_wanted || job->run->is_requeue_wanted;
+    bool is_stopping = is_to_be_stopped(job);
     bool is_incomplete = false;
 
     for (uint32_t i = 0; i < all.attempt.count; i++) {

@@ -25,6 +25,7 @@ struct launcher_options {
     const char *slurm_dir;   /* directory of srun and the other front ends; NULL: none */
     bool is_root;            /* jobs run as their users */
     struct machine *machine; /* this machine */
+    const struct inventory *inventory;
 };
 
 struct launcher;
@@ -39,7 +40,8 @@ void launcher_ended(struct launcher *launcher, struct member_id id);
 /* Something that jobs on this machine wait for may be ready. */
 void launcher_look(void *launcher);
 
-/* After a restart: find running jobs, and start jobs that were granted but never started. */
+/* After a restart: find running jobs, and start jobs that were granted but never started; with an
+ * engine that has its own nodes, when it has reported them. */
 void launcher_recover(struct launcher *launcher);
 /* Kill the running members of a job; the engine reports their end. */
 void launcher_kill(void *launcher, uint64_t job);

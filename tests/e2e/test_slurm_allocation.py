@@ -259,3 +259,23 @@ def test_an_allocation_is_renewed(daemon):
     wait_until("it runs there", lambda: daemon.api.job(number)["attempt"] == 2 and
                daemon.api.job(number)["state"] == "running", 180)
     assert first not in allocations(daemon, "R")
+
+
+def test_a_job_outlives_the_change_of_the_mode(make_daemon, cluster):
+    """The state has the nodes up, as the mode job left them; in the mode allocation none is held yet."""
+    daemon = make_daemon(devices="none")
+    slurm_cluster.start_daemon(daemon, cluster, "job")
+    daemon.api.put("/v1/config", {"slurm": {"mode": "allocation", "max": 1}})
+    daemon.terminate()
+    cluster.stop_controller()
+    try:
+        daemon.start()
+        number = submit(daemon, "true", gpus="1", retry=0)
+        wait_until("why says it", lambda: "Slurm:" in (daemon.api.why(number)["engine"] or ""))
+        assert daemon.api.job(number)["state"] == "queued"
+    finally:
+        cluster.start_controller()
+    job = daemon.api.wait_end(number)
+    assert (job["result"], job["attempt"]) == ("ok", 1), job
+    daemon.verify()
+    slurm_cluster.end_jobs(daemon, cluster)

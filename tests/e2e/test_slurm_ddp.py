@@ -46,8 +46,6 @@ def cluster():
 def test_a_gang_of_pytorch_trains_over_two_nodes(make_daemon, cluster, tmp_path, mode):
     daemon = make_daemon(devices="none")
     slurm_cluster.start_daemon(daemon, cluster, mode, **({"max": 2} if mode == "allocation" else {}))
-    first = daemon.api.submit(command=["true"], gpus="1", sender_env=dict(daemon.env(), PATH="/usr/bin:/bin"))
-    assert daemon.api.wait_end(first)["result"] == "ok"  # the engine has seen the nodes since the daemon started
     (tmp_path / "ddp.py").write_text(DDP)
     number = daemon.api.submit(run=f"exec /usr/bin/python3 {tmp_path}/ddp.py", gpus="3", nodes=2,
                                env={"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"},

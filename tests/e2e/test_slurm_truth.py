@@ -50,8 +50,8 @@ def test_the_daemon_starts_and_accepts_jobs_without_slurmctld(daemon, cluster):
     try:
         daemon.start()
         number = submit(daemon, "exit 6", gpus="1")
-        wait_until("why says it", lambda: any("Slurm:" in line for line in daemon.api.why(number)["lines"]))
-        assert "Slurm: jobs:" in daemon.api.why(number)["engine"]
+        wait_until("why says it", lambda: "Slurm: jobs:" in (daemon.api.why(number)["engine"] or ""))
+        assert any("Slurm:" in line for line in daemon.api.why(number)["lines"])
         assert daemon.api.job(running)["state"] == "running"
     finally:
         cluster.start_controller()
@@ -59,6 +59,48 @@ def test_the_daemon_starts_and_accepts_jobs_without_slurmctld(daemon, cluster):
     job = daemon.api.wait_end(running)
     assert (job["exit_code"], job["attempt"]) == (5, 1)
     assert len(slurm_jobs_of(daemon, number)) == 1
+    daemon.verify()
+
+
+def test_nothing_starts_before_the_nodes_are_reported(daemon, cluster):
+    """They are as they were in the state, without an address: a gang cannot be told where to meet."""
+    wait_until("all are up", lambda: all(n["state"] == "up" for n in daemon.api.get("/v1/nodes")["nodes"]))
+    daemon.kill()
+    cluster.stop_controller()
+    try:
+        daemon.start()
+        number = submit(daemon, "echo $MASTER_ADDR $SLURMD_NODENAME", gpus="4", nodes=2)
+        wait_until("why says it", lambda: "Slurm:" in (daemon.api.why(number)["engine"] or ""))
+        assert daemon.api.job(number)["state"] == "queued"
+        assert {(n["state"], n["reason"]) for n in daemon.api.get("/v1/nodes")["nodes"]} == {
+            ("drained", "engine: not reported since the daemon started")}
+    finally:
+        cluster.start_controller()
+    job = daemon.api.wait_end(number)
+    address, name = daemon.api.output(number, rank=0).split()
+    assert (job["result"], job["attempt"], address) == ("ok", 1, "127.0.0.%d" % (1 + int(name[1:])))  # NodeAddr
+    assert all(n["state"] == "up" for n in daemon.api.get("/v1/nodes")["nodes"])
+    daemon.verify()
+
+
+def test_an_attempt_that_was_granted_starts_when_the_nodes_are_reported(daemon, cluster):
+    """Of two that the last daemon had granted and slurmctld did not answer for, one is cancelled meanwhile."""
+    cluster.stop_controller()
+    try:
+        numbers = [submit(daemon, "echo $MASTER_ADDR $SLURMD_NODENAME", gpus="2", nodes=2) for _ in range(2)]
+        for number in numbers:
+            daemon.api.wait_state(number, "granted")
+        daemon.kill()
+        daemon.start()
+        daemon.api.post(f"/v1/jobs/{numbers[1]}/cancel")
+        assert daemon.api.job(numbers[0])["state"] == "granted"
+    finally:
+        cluster.start_controller()
+    job = daemon.api.wait_end(numbers[0])
+    address, name = daemon.api.output(numbers[0], rank=0).split()
+    assert (job["result"], job["attempt"], address) == ("ok", 1, "127.0.0.%d" % (1 + int(name[1:])))
+    assert daemon.api.wait_end(numbers[1])["result"] == "cancelled"
+    assert len(slurm_jobs_of(daemon, numbers[0])) == 1
     daemon.verify()
 
 
