@@ -9,7 +9,7 @@ import time
 import pytest
 
 import slurm_cluster
-from tarn_test import PATIENCE_S, TARN, read_all, wait_until
+from tarn_test import PATIENCE_S, TARN, read_all, read_file, wait_until
 from test_gpu import STUB, gpu
 from test_slurm_engine import REASON, node, submit
 
@@ -91,6 +91,11 @@ def slurm_node(cluster, name):
     return cluster.run("scontrol", "show", "node", name)
 
 
+def instance(daemon):
+    """By which tarn marks what it does in Slurm."""
+    return read_file(os.path.join(daemon.state, "slurm-instance")).strip()
+
+
 @pytest.mark.parametrize("world", ["job", "allocation"], indirect=True)
 def test_readings_come_and_jobs_have_their_usage(world):
     for name, use in [("n1", 80), ("n2", 20)]:
@@ -115,9 +120,10 @@ def test_a_fault_drains_the_node_in_slurm_until_it_is_over(world, cluster):
     sick = wait_until("it is faulty", lambda: find(world, "n1", other)["sick"])
     assert sick == "XID 79: fell off the bus; reboot needed", sick
     wait_until("Slurm drains it", lambda: "DRAIN" in slurm_node(cluster, "n1"))
-    assert f"tarn: GPU {other} is faulty: XID 79" in slurm_node(cluster, "n1")
+    mark = f"tarn={instance(world)}: GPU {other} is faulty"
+    assert f"{mark}: XID 79" in slurm_node(cluster, "n1")
     wait_until("the node says so", lambda: node(world, "n1")["state"] == "drained")
-    assert node(world, "n1")["reason"] == f"engine: tarn: GPU {other} is faulty: {sick}"
+    assert node(world, "n1")["reason"] == f"engine: {mark}: {sick}"
     assert world.api.job(job)["state"] == "running", "its own GPU is well"
     assert node(world, "n2")["state"] == "up" and "DRAIN" not in slurm_node(cluster, "n2")
     # Neither a restart nor an exporter that starts again heals it.
@@ -144,8 +150,23 @@ def test_the_drain_of_an_administrator_stays(world, cluster):
     wait_until("it is back", lambda: find(world, "n2", 0)["sick"] != "fell off the bus; reboot needed")
     # The requests are in order: when this one has arrived, the earlier ones have.
     world.exporters["n1"].tell("gpu 0 error GPU_IS_LOST")
-    wait_until("the other one is drained", lambda: "tarn: GPU 0 is faulty: fell off" in slurm_node(cluster, "n1"))
+    wait_until("the other one is drained", lambda: f"tarn={instance(world)}: GPU 0 is faulty: fell off" in slurm_node(cluster, "n1"))
     assert "Reason=new fans" in slurm_node(cluster, "n2") and "DRAIN" in slurm_node(cluster, "n2")
+    world.exporters["n1"].tell()
+    wait_until("it is over by itself", lambda: "DRAIN" not in slurm_node(cluster, "n1"))
+
+
+def test_the_drain_of_another_daemon_stays(world, cluster):
+    """On one cluster, two daemons see the same fault, but perhaps not at the same time."""
+    cluster.run("scontrol", "update", "nodename=n2", "state=drain", "reason=tarn=0123456789abcdef: GPU 0 is faulty: test")
+    world.exporters["n2"].tell("gpu 0 error GPU_IS_LOST")
+    wait_until("it is lost", lambda: find(world, "n2", 0)["sick"] == "fell off the bus; reboot needed")
+    world.exporters["n2"].tell()
+    wait_until("it is back", lambda: find(world, "n2", 0)["sick"] != "fell off the bus; reboot needed")
+    world.exporters["n1"].tell("gpu 0 error GPU_IS_LOST")
+    wait_until("the later drain has arrived", lambda: f"tarn={instance(world)}: " in slurm_node(cluster, "n1"))
+    assert "Reason=tarn=0123456789abcdef: GPU 0" in slurm_node(cluster, "n2") and "DRAIN" in slurm_node(cluster, "n2")
+    wait_until("tarn says whose", lambda: node(world, "n2")["reason"] == "engine: tarn=0123456789abcdef: GPU 0 is faulty: test")
     world.exporters["n1"].tell()
     wait_until("it is over by itself", lambda: "DRAIN" not in slurm_node(cluster, "n1"))
 

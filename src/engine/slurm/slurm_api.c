@@ -281,7 +281,8 @@ static struct slurm_job read_job(const slurm_job_info_t *from)
     }
     if (!(from->pn_min_memory & MEM_PER_CPU))
         job.memory_mib = (int64_t)from->pn_min_memory;
-    read_parts(from, &job);
+    if (job.phase != SLURM_IS_OVER) /* most of a listing after many short jobs */
+        read_parts(from, &job);
     return job;
 }
 
@@ -483,8 +484,8 @@ static struct slurm_node read_node(const node_info_t *from)
     const struct place *place = find_place(from->name);
     node.rack = place && place->rack ? mem_string(place->rack) : NULL;
     node.block = place && place->block ? mem_string(place->block) : NULL;
-    bool is_ours = from->reason && string_starts(from->reason, SLURM_DRAIN_MARK);
-    node.reason = mem_printf("%s%s", is_ours ? "" : "Slurm: ",
+    bool is_of_tarn = from->reason && string_starts(from->reason, "tarn=");
+    node.reason = mem_printf("%s%s", is_of_tarn ? "" : "Slurm: ",
                              from->reason && from->reason[0] ? from->reason
                              : node.is_down                  ? "down"
                              : node.is_drained               ? "drained"
@@ -659,7 +660,8 @@ int slurm_api_comment(const char *id, const char *comment, struct error *err)
 }
 
 /* Whether the node is drained, and by whom. */
-static int find_drain(const char *name, bool *ret_drained, bool *ret_ours, struct error *err)
+static int find_drain(const char *name, const char *mark, bool *ret_drained, bool *ret_ours,
+                      struct error *err)
 {
     node_info_msg_t *found = NULL;
 
@@ -667,18 +669,18 @@ static int find_drain(const char *name, bool *ret_drained, bool *ret_ours, struc
         return fail("the node cannot be read", err);
     const node_info_t *node = found->record_count > 0 ? &found->node_array[0] : NULL;
     *ret_drained = node && (node->node_state & NODE_STATE_DRAIN) != 0;
-    *ret_ours = node && node->reason && string_starts(node->reason, SLURM_DRAIN_MARK);
+    *ret_ours = node && node->reason && string_starts(node->reason, mark);
     slurm_free_node_info_msg(found);
     return node ? 0 : error_set(err, -EINVAL, "Slurm: there is no node %s", name);
 }
 
-int slurm_api_drain(const char *name, const char *reason, struct error *err)
+int slurm_api_drain(const char *name, const char *mark, const char *reason, struct error *err)
 {
-    AUTO_FREE char *words = mem_printf(SLURM_DRAIN_MARK "%s", reason ? reason : "");
+    AUTO_FREE char *words = mem_printf("%s%s", mark, reason ? reason : "");
     bool is_drained, is_ours;
     update_node_msg_t node;
 
-    int code = find_drain(name, &is_drained, &is_ours, err);
+    int code = find_drain(name, mark, &is_drained, &is_ours, err);
     if (code < 0 || (is_drained && !is_ours) || (!is_drained && !reason))
         return code;
     slurm_init_update_node_msg(&node);

@@ -15,8 +15,6 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-#define SLURM_DRAIN_MARK "tarn: " /* begins the reason of a drain by tarn */
-
 enum slurm_phase { SLURM_WAITS, SLURM_RUNS, SLURM_IS_OVER };
 
 enum slurm_end {
@@ -63,8 +61,8 @@ struct slurm_job {
     struct slurm_wish *wish; /* if it is held and has no mark of tarn */
     uint32_t limit_min;      /* UINT32_MAX: not known, or none */
     uint32_t restarts;
-    int64_t memory_mib; /* of each node; 0: not known */
-    LIST(struct slurm_part) parts;
+    int64_t memory_mib;            /* of each node; 0: not known */
+    LIST(struct slurm_part) parts; /* unless it is over */
 };
 
 struct slurm_jobs {
@@ -120,9 +118,10 @@ int slurm_api_nodes(const char *partition, struct slurm_nodes *ret, struct error
 int slurm_api_submit(const struct slurm_order *order, uint32_t *ret_id, struct error *err);
 /* Fails with -EAGAIN or -ESRCH. */
 int slurm_api_comment(const char *job, const char *comment, struct error *err);
-/* Drain a node for this reason, or with NULL end a drain of tarn. A node that others drained stays
- * as it is. Fails with -EAGAIN, or -EINVAL (Slurm refuses it). */
-int slurm_api_drain(const char *node, const char *reason, struct error *err);
+/* Drain a node for this reason, or with NULL end a drain with this mark, which begins its reason in
+ * Slurm. A node that others drained stays as it is. Fails with -EAGAIN, or -EINVAL (Slurm refuses
+ * it). */
+int slurm_api_drain(const char *node, const char *mark, const char *reason, struct error *err);
 int slurm_api_cancel(const char *job, struct error *err);
 /* SIGKILL cancels the job. has_steps: signal its steps only, not the batch script. Fails with
  * -EAGAIN (no answer) or -ESRCH (it does not run). */

@@ -752,11 +752,11 @@ static void note(struct engine *engine, const char *name, uint64_t job, const ch
     slurm_adopt_note(only.adopt, name, job, words, is_over);
 }
 
-static bool has_our_drain(const char *name)
+static bool has_our_drain(const char *name, const char *mark)
 {
     LIST_EACH (const struct slurm_node, node, &only.nodes.all) {
         if (strcmp(node->name, name) == 0)
-            return node->is_drained && string_starts(node->reason, SLURM_DRAIN_MARK);
+            return node->is_drained && string_starts(node->reason, mark);
     }
     return false;
 }
@@ -770,14 +770,17 @@ static bool was_drained(const char *name)
     return false;
 }
 
-/* A drain of tarn is in the listing of the nodes, or too new for it. */
+/* The mark begins the reason of a drain: another daemon on the same cluster has its own. A drain of
+ * this one is in the listing of the nodes, or too new for it. */
 static void drain_faulty(struct engine *engine, const char *node, const char *reason)
 {
+    AUTO_FREE char *mark = mem_printf("tarn=%s: ", only.instance);
+
     (void)engine;
     if (reason && !was_drained(node))
         list_add(&only.drained, mem_string(node));
-    if (reason || was_drained(node) || has_our_drain(node))
-        slurm_worker_drain(only.worker, node, reason);
+    if (reason || was_drained(node) || has_our_drain(node, mark))
+        slurm_worker_drain(only.worker, node, mark, reason);
 }
 
 static void destroy(struct engine *engine)

@@ -26,8 +26,8 @@ struct request {
     uint64_t job;
     uint32_t attempt, id;
     struct slurm_order *order;
-    char *adopted, *comment; /* adopted: its comment is set, or with NULL it is cancelled */
-    char *node, *reason;     /* node: it is drained, or with NULL resumed */
+    char *adopted, *comment;    /* adopted: its comment is set, or with NULL it is cancelled */
+    char *node, *mark, *reason; /* node: it is drained, or without a reason resumed */
     /* else a signal; if it is 0, a question to the accounting */
     int signal;
     bool has_steps;
@@ -41,6 +41,7 @@ static void request_release(struct request *request)
     free(request->adopted);
     free(request->comment);
     free(request->node);
+    free(request->mark);
     free(request->reason);
 }
 
@@ -195,7 +196,7 @@ static void drain(struct slurm_worker *worker, struct request *request)
         request_release(older);
         list_remove(&worker->unanswered, i);
     }
-    int code = slurm_api_drain(request->node, request->reason, &err);
+    int code = slurm_api_drain(request->node, request->mark, request->reason, &err);
     if (code == -EAGAIN) {
         tell_problem(worker, err.text);
         list_add(&worker->unanswered, *request);
@@ -413,9 +414,11 @@ void slurm_worker_hasten(struct slurm_worker *worker, bool is_hasty)
     uv_mutex_unlock(&worker->mutex);
 }
 
-void slurm_worker_drain(struct slurm_worker *worker, const char *node, const char *reason)
+void slurm_worker_drain(struct slurm_worker *worker, const char *node, const char *mark,
+                        const char *reason)
 {
     add_request(worker, (struct request){ .node = mem_string(node),
+                                          .mark = mem_string(mark),
                                           .reason = reason ? mem_string(reason) : NULL });
 }
 

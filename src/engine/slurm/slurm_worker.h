@@ -56,9 +56,9 @@ void slurm_worker_comment(struct slurm_worker *worker, const char *adopted, cons
 void slurm_worker_cancel(struct slurm_worker *worker, const char *adopted);
 /* Whether to look at the jobs more often than once a second. */
 void slurm_worker_hasten(struct slurm_worker *worker, bool is_hasty);
-/* Drain a node, or with NULL end tarn's drain. Without an answer, it is repeated. A refusal is
- * logged. */
-void slurm_worker_drain(struct slurm_worker *worker, const char *node, const char *reason);
+/* As slurm_api_drain(). Without an answer, it is repeated. A refusal is logged. */
+void slurm_worker_drain(struct slurm_worker *worker, const char *node, const char *mark,
+                        const char *reason);
 /* Another partition from now on. */
 void slurm_worker_partition(struct slurm_worker *worker, const char *partition);
 
