@@ -76,9 +76,9 @@ static void emit_node(struct inventory *inventory, const struct engine_node *sai
         now->state = NODE_DRAINED;
         now->reason = drained;
     } else if (now->state == NODE_DOWN || (!said->is_drained && is_drained_by_engine(now))) {
+        now->going_at = now->state == NODE_DOWN ? 0 : now->going_at; /* it was gone */
         now->state = NODE_UP;
         now->reason = NULL;
-        now->going_at = 0;
     }
     if (!node || before.state != now->state || before.cpu_milli != now->cpu_milli ||
         before.memory_mib != now->memory_mib || !is_same(before.reason, now->reason) ||

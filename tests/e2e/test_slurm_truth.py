@@ -65,6 +65,7 @@ def test_the_daemon_starts_and_accepts_jobs_without_slurmctld(daemon, cluster):
 def test_nothing_starts_before_the_nodes_are_reported(daemon, cluster):
     """They are as they were in the state, without an address: a gang cannot be told where to meet."""
     wait_until("all are up", lambda: all(n["state"] == "up" for n in daemon.api.get("/v1/nodes")["nodes"]))
+    daemon.api.post("/v1/nodes/n3/interrupt", {"in": 36000})
     daemon.kill()
     cluster.stop_controller()
     try:
@@ -80,6 +81,7 @@ def test_nothing_starts_before_the_nodes_are_reported(daemon, cluster):
     address, name = daemon.api.output(number, rank=0).split()
     assert (job["result"], job["attempt"], address) == ("ok", 1, "127.0.0.%d" % (1 + int(name[1:])))  # NodeAddr
     assert all(n["state"] == "up" for n in daemon.api.get("/v1/nodes")["nodes"])
+    assert node(daemon, "n3")["going_at"], "an announced interruption stays announced"
     daemon.verify()
 
 
