@@ -47,6 +47,22 @@ static void the_shortest_and_the_longest_waits_make_ranges(void **state)
     }
 }
 
+/* In a narrow range, rounding must not exchange its ends. */
+static void a_narrow_range_is_in_order(void **state)
+{
+    (void)state;
+    struct calibration calibration = { 0 };
+    struct calibration_range range;
+
+    for (size_t i = 0; i < CALIBRATION_BANDS; i++)
+        calibration.bands[i] =
+            (struct calibration_band){ .low = -16, .median = 0, .high = 16, .count = 99 };
+    for (usec_t wait = USEC_PER_SEC; wait < USEC_PER_DAY; wait += wait / 512) {
+        calibration_range(&calibration, wait, false, &range);
+        assert_true(range.low <= range.median && range.median <= range.high);
+    }
+}
+
 /* Whatever scores come, how late they come, and though they change half-way. */
 static void eight_of_ten_ranges_hold(void **state)
 {
@@ -97,6 +113,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_experience_a_range_is_half_to_double),
         cmocka_unit_test(the_shortest_and_the_longest_waits_make_ranges),
+        cmocka_unit_test(a_narrow_range_is_in_order),
         cmocka_unit_test(eight_of_ten_ranges_hold),
         cmocka_unit_test(a_wait_that_is_always_right_makes_a_narrow_range),
     };

@@ -102,4 +102,7 @@ void calibration_range(const struct calibration *calibration, usec_t base, bool 
         .high = wait_of(log + band->high),
         .count = band->count,
     };
+    /* log2_power() is exact to a unit only: of two logarithms, the larger may give the smaller. */
+    ret->median = ret->median > ret->low ? ret->median : ret->low;
+    ret->high = ret->high > ret->median ? ret->high : ret->median;
 }
