@@ -27,9 +27,9 @@ void identity_set(struct identity *identity, enum identity_source source, const 
 void identity_narrow(struct identity *identity, enum identity_scope scope, const char *queues)
 {
     identity->scope = scope < identity->scope ? scope : identity->scope;
-    identity->is_admin &= identity->scope == SCOPE_ADMIN;
     free(identity->queues);
     identity->queues = queues && queues[0] ? mem_string(queues) : NULL;
+    identity->is_admin &= identity->scope == SCOPE_ADMIN && !identity->queues;
 }
 
 void identity_release(struct identity *identity)

@@ -61,7 +61,8 @@ void identity_set(struct identity *identity, enum identity_source source, const 
 
 void identity_release(struct identity *identity);
 
-/* Restrict it to a scope and to queues (NULL or "": all; copied). */
+/* Restrict it to a scope and to queues (NULL or "": all; copied). Only for all queues can it remain
+ * an administrator. */
 void identity_narrow(struct identity *identity, enum identity_scope scope, const char *queues);
 
 /* "read", "submit", "queues", "admin"; the second returns SCOPE_NONE for another word. */

@@ -6,6 +6,8 @@
 #include "core/snapshot/snapshot.h"
 #include "desk.h"
 
+#include <stdlib.h>
+
 static int create(struct desk *desk, const char *name, const char *queues, usec_t life,
                   uint64_t *ret, struct error *err)
 {
@@ -145,6 +147,12 @@ static void the_scope_of_a_token_is_below_its_owners_rights(void **state)
     narrow = desk->root;
     identity_narrow(&narrow, SCOPE_QUEUES, NULL);
     assert_false(narrow.is_admin);
+    narrow = desk->root;
+    identity_narrow(&narrow, SCOPE_ADMIN, NULL);
+    assert_true(narrow.is_admin);
+    identity_narrow(&narrow, SCOPE_ADMIN, "a");
+    assert_false(narrow.is_admin);
+    free(narrow.queues);
 }
 
 int main(void)

@@ -12,6 +12,7 @@
 #include "cli/fields.h"
 #include "cli/screen.h"
 #include "cli/session.h"
+#include "io/file.h"
 
 enum { PRINT };
 
@@ -37,12 +38,25 @@ static bool has_display(void)
     return isatty(STDOUT_FILENO) && (getenv("DISPLAY") || getenv("WAYLAND_DISPLAY"));
 }
 
-static void open_browser(char *url)
+/* The address in an argument could be read by other users; so it is in a file that leads there. */
+static void open_browser(const char *url)
 {
-    char *argv[] = { (char *)"xdg-open", url, NULL };
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    struct error err;
     pid_t pid;
 
-    if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ) != 0)
+    if (!runtime || runtime[0] != '/') {
+        say("open the address in a browser");
+        return;
+    }
+    AUTO_FREE char *path = mem_printf("%s/tarn-login.html", runtime);
+    AUTO_FREE char *page = mem_printf(
+        "<!doctype html><meta http-equiv=\"refresh\" content=\"0;url=%s\"><title>tarn</title>\n",
+        url);
+    char *argv[] = { (char *)"xdg-open", path, NULL };
+    if (file_replace(path, page, strlen(page), &err) < 0)
+        say("%s", err.text);
+    else if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ) != 0)
         say("no browser was found; open the address in one");
 }
 
