@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -357,6 +358,48 @@ class Places(world.DaemonCase):
         self.assertEqual(done.stdout, "none\nok\n")
         with self.assertRaisesRegex(tarn.NoDaemon, "no-such-tarn cannot be started"):
             tarn.Client("/tmp/no/socket", program="no-such-tarn").submit("true")
+
+    def test_another_machine_is_reached_over_https(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        daemon = self.make_daemon(options=["--listen", str(port)])
+        daemon.start()
+        url = "https://localhost:%d" % port
+        environment = {"TARN_TOKEN": daemon.api.post("/v1/tokens", {"name": "python"})["token"],
+                       "TARN_FINGERPRINT": daemon.api.get("/v1/daemon")["listen"]["fingerprint"],
+                       "XDG_CONFIG_HOME": daemon.root}
+        with mock.patch.dict(os.environ, environment):
+            with tarn.Client(host=url + "/") as client:
+                job = client.submit("echo far; head -c 300000 /dev/zero | tr '\\0' x", env=daemon.env())
+                self.assertEqual(client.wait(job, 60).outcome, "ok")
+                self.assertEqual(len(client.logs(job)), 300004)
+
+            async def ask():
+                async with tarn.AsyncClient(host=url) as client:
+                    return [one.id async for one in client.list(all=True)], await client.wait(job, 60)
+
+            numbers, ended = asyncio.run(ask())
+            self.assertEqual((numbers, ended.id), ([job.id], job.id))
+            with mock.patch.dict(os.environ, {"TARN_TOKEN": "tarn_1_wrong"}), tarn.Client(host=url) as client:
+                self.assertRaises(tarn.Unauthorized, client.gpus)
+            with mock.patch.dict(os.environ, {"TARN_FINGERPRINT": "sha256:00"}), tarn.Client(host=url) as client:
+                self.assertRaisesRegex(tarn.Error, "has changed", client.gpus)
+            with mock.patch.dict(os.environ, {"TARN_FINGERPRINT": ""}), tarn.Client(host=url) as client:
+                self.assertRaisesRegex(tarn.Error, "CERTIFICATE_VERIFY_FAILED", client.gpus)
+            with mock.patch.dict(os.environ, {"TARN_TOKEN": ""}):
+                self.assertRaisesRegex(tarn.Unauthorized, "tarn login", tarn.Client, host=url)
+        for host in ("https://", "https://-x", "https://a b", "https://box:x"):
+            self.assertRaisesRegex(ValueError, "expected https://", tarn.Client, host=host)
+
+    def test_a_restart_loses_no_event_in_silence(self):
+        with tarn.Client(self.daemon.socket, program=tarn_test.TARN) as client:
+            events = client.events()
+            first = self.submit("sleep 1000", gpus=1)
+            self.assertEqual(next(events).job.id, first.id)
+            self.daemon.terminate()
+            self.daemon.start()
+            self.assertRaises(tarn.EventsLost, list, events)
 
     def test_another_machine_is_reached_through_ssh(self):
         """The program in TARN_SSH gets the words that ssh would get, and runs the command here."""

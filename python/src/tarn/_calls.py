@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 from ._http import EventLines, request_of
 from ._run import refuse_while_importing
 from .document import Command, Document, Duration, JobKeys, Pipeline, job_document, to_json
-from .errors import error_of
+from .errors import EventsLost, error_of
 from .values import Event, Job, JobLike, Submitted, id_of, job_of, submitted_of
 
 if TYPE_CHECKING:
@@ -56,13 +56,13 @@ class Call(Generic[T]):
     is_submission: bool = False  # starts a daemon if none runs
     is_text: bool = False
 
-    def request(self, is_remote: bool) -> bytes:
+    def request(self, is_remote: bool, headers: str) -> bytes:
         body = self.body
         if self.is_submission:
             refuse_while_importing()
         if self.is_submission and not is_remote:
             body = [_sender(one) for one in body] if isinstance(body, list) else _sender(body)
-        return request_of(self.method, self.path, None if body is None else to_json(body))
+        return request_of(self.method, self.path, None if body is None else to_json(body), headers)
 
     def finish(self, status: int, body: bytes) -> T:
         if status >= 400 or not self.is_text:
@@ -259,6 +259,7 @@ class Follow(Generic[T]):
     job: Optional[str] = None  # the stream ends when it has ended; None: it never ends
     beats = True  # whether the daemon writes at least every 15 seconds
     path = ""
+    headers = ""  # more than those of each request
 
     def begin(self) -> None:
         """A new connection."""
@@ -268,7 +269,7 @@ class Follow(Generic[T]):
 
 
 class EventFollow(Follow[Event]):
-    """Each new connection begins with the current state, so that nothing final is missed."""
+    """Each new connection begins with the current state of the job, or with what changed since the last event."""
 
     def __init__(self, job: Optional[JobLike]):
         self.job = None if job is None else id_of(job)
@@ -276,10 +277,18 @@ class EventFollow(Follow[Event]):
         self._lines = EventLines()
 
     def begin(self) -> None:
+        last = self._lines.last_id
         self._lines = EventLines()
+        self._lines.last_id = last
+        self.headers = "Last-Event-ID: %s\r\n" % last if last and self.job is None else ""
 
     def feed(self, data: bytes) -> list[Event]:
-        return [Event(kind, job_of(raw)) for kind, raw in self._lines.feed(data)]
+        events = []
+        for kind, raw in self._lines.feed(data):
+            if kind == "lost":
+                raise EventsLost("the daemon no longer knows what changed since the connection was lost")
+            events.append(Event(kind, job_of(raw)))
+        return events
 
 
 class LogFollow(Follow[str]):

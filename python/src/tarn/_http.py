@@ -11,8 +11,9 @@ from .errors import ConnectionLost
 _HEAD_MAX = 64 * 1024
 
 
-def request_of(method: str, path: str, body: Optional[bytes]) -> bytes:
-    head = "%s %s HTTP/1.1\r\nHost: tarn\r\n" % (method, path)
+def request_of(method: str, path: str, body: Optional[bytes], headers: str) -> bytes:
+    """`headers`: lines that end with CRLF."""
+    head = "%s %s HTTP/1.1\r\n%s" % (method, path, headers)
     if method != "GET":
         head += "Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body or b"")
     return head.encode("ascii") + b"\r\n" + (body or b"")
@@ -100,6 +101,7 @@ class EventLines:
     """Server-sent events. feed() returns (kind, data) of each event that is complete."""
 
     def __init__(self) -> None:
+        self.last_id = ""  # of the last event that had one
         self._rest = b""
         self._kind = ""
 
@@ -109,6 +111,8 @@ class EventLines:
         for line in lines:
             if line.startswith(b"event: "):
                 self._kind = line[7:].decode()
+            elif line.startswith(b"id: "):
+                self.last_id = line[4:].decode()
             elif line.startswith(b"data: "):
                 events.append((self._kind, json.loads(line[6:])))
         return events

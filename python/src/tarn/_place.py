@@ -1,27 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the daemon is: a socket of this machine, or `tarn proxy` on another one through ssh.
+"""Where the daemon is: a socket of this machine, `tarn proxy` on another one through ssh, or HTTPS with an access token.
 
-The rules are those of the command line: src/io/paths.c and src/cli/remote.c."""
+The rules are those of the command line: src/io/paths.c, src/cli/remote.c and src/cli/https.c."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pwd
 import re
+import selectors
 import shlex
 import socket
+import ssl
 import stat
 import struct
 import subprocess
 import threading
 from typing import Optional
 
-from .errors import Error, NoDaemon
+from .errors import Error, NoDaemon, Unauthorized
 
 _MACHINE_STATE = "/var/lib/tarn"
 _MACHINE_SOCKET = "/run/tarn/tarn.sock"
 _CONNECT_TIMEOUT_S = 10
 _START_TIMEOUT_S = 120
+_HTTPS_PORT = 9443
+_CHUNK = 64 * 1024
 
 
 def is_listening(path: str) -> bool:
@@ -59,6 +64,7 @@ class Place:
 
     is_remote = False
     name = ""
+    headers = "Host: tarn\r\n"  # of each request
 
     def dial(self) -> socket.socket:
         raise NotImplementedError
@@ -110,7 +116,7 @@ class RemotePlace(Place):
     def __init__(self, host: str):
         match = self._FORM.fullmatch(host)
         if not match:
-            raise ValueError("host %.80r: expected ssh://[USER@]HOST[:PORT][/PATH]" % host)
+            raise ValueError("host %.80r: expected ssh://[USER@]HOST[:PORT][/PATH] or https://HOST[:PORT]" % host)
         self._target, port, path = match.groups()
         self.name = "ssh://" + self._target
         self._tarn = path if path and path != "/" else "tarn"
@@ -147,9 +153,109 @@ class RemotePlace(Place):
         self._may_start = True  # the proxy of the next connection starts it
 
 
+def _credential(url: str) -> tuple[str, str]:
+    """The fingerprint ("-": a certificate that this machine trusts) and the token for a daemon."""
+    config = os.environ.get("XDG_CONFIG_HOME", "")
+    path = os.path.join(config if config.startswith("/") else os.path.join(_home(), ".config"), "tarn", "credentials")
+    fingerprint, token = os.environ.get("TARN_FINGERPRINT", ""), os.environ.get("TARN_TOKEN", "")
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        status = None
+    if status:
+        if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
+            raise Error("%s: others can read or change it; try: chmod 600 %s" % (path, path))
+        with open(path, encoding="utf-8") as file:
+            for words in map(str.split, file):
+                if len(words) == 3 and words[0] == url:
+                    fingerprint, token = fingerprint or words[1], token or words[2]
+    if not token:
+        raise Unauthorized("no token for %s; try: tarn login %s" % (url, url))
+    return fingerprint or "-", token
+
+
+def _received(secure: ssl.SSLSocket) -> Optional[bytes]:
+    """What has come: nothing at the end, None if it is of the protocol only."""
+    secure.settimeout(0)
+    try:
+        return secure.recv(_CHUNK)
+    except ssl.SSLWantReadError:
+        return None
+    finally:
+        secure.settimeout(None)
+
+
+def _pump(plain: socket.socket, secure: ssl.SSLSocket) -> None:
+    """Copies both ways until one side ends. One thread, because a TLS session is not for two."""
+    with plain, secure, selectors.DefaultSelector() as selector:
+        selector.register(plain, selectors.EVENT_READ)
+        selector.register(secure, selectors.EVENT_READ)
+        is_over = False
+        while not is_over:
+            ready = [key.fileobj for key, _ in selector.select(0 if secure.pending() else None)]
+            try:
+                if plain in ready:
+                    data = plain.recv(_CHUNK)
+                    is_over = not data
+                    secure.sendall(data)
+                if secure in ready or secure.pending():
+                    come = _received(secure)
+                    is_over = is_over or come == b""
+                    plain.sendall(come or b"")
+            except OSError:
+                return
+
+
+class HttpsPlace(Place):
+    is_remote = True
+    _FORM = re.compile(r"https://(?:([A-Za-z0-9_][A-Za-z0-9._-]*)|\[([0-9A-Fa-f:.%]+)\])(?::([0-9]+))?/*")
+
+    def __init__(self, host: str):
+        match = self._FORM.fullmatch(host)
+        if not match:
+            raise ValueError("host %.80r: expected https://HOST[:PORT]" % host)
+        self._host, self._port = match.group(1) or match.group(2), int(match.group(3) or _HTTPS_PORT)
+        authority = "%s:%d" % (self._host if match.group(1) else "[%s]" % self._host, self._port)
+        self.name = "https://" + authority
+        self._fingerprint, token = _credential(self.name)
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", token):
+            raise ValueError("the token for %s: expected tarn_N_..." % self.name)
+        self.headers = "Host: %s\r\nAuthorization: Bearer %s\r\n" % (authority, token)
+
+    def _secure(self, plain: socket.socket) -> ssl.SSLSocket:
+        context = ssl.create_default_context()
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        if self._fingerprint != "-":
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        secure = context.wrap_socket(plain, server_hostname=self._host)
+        found = "sha256:" + hashlib.sha256(secure.getpeercert(True) or b"").hexdigest()
+        if self._fingerprint not in ("-", found):
+            secure.close()
+            raise Error("the certificate of %s has changed: its fingerprint is %s; if it was renewed, run tarn login again"
+                        % (self.name, found))
+        return secure
+
+    def dial(self) -> socket.socket:
+        try:
+            secure = self._secure(socket.create_connection((self._host, self._port), timeout=_CONNECT_TIMEOUT_S))
+        except ssl.SSLError as failure:
+            raise Error("%s: %s" % (self.name, failure.reason or failure)) from failure
+        except OSError as failure:
+            raise NoDaemon("%s: %s" % (self.name, failure.strerror or failure)) from failure
+        secure.settimeout(None)
+        mine, other = socket.socketpair()
+        threading.Thread(target=_pump, args=(other, secure), daemon=True).start()
+        return mine
+
+    def start(self) -> None:
+        raise NoDaemon("%s: nobody answers; a daemon is started on its own machine" % self.name)
+
+
 def find_place(path: Optional[str], host: Optional[str], program: str) -> Place:
     if path is not None and host is not None:
         raise ValueError("socket and host: expected one of them")
     if path is None and host is None:
         host = os.environ.get("TARN_HOST") or None
-    return RemotePlace(host) if host is not None else SocketPlace(path or find_socket(), program)
+    if host is None:
+        return SocketPlace(path or find_socket(), program)
+    return HttpsPlace(host) if host.startswith("https://") else RemotePlace(host)

@@ -126,7 +126,7 @@ class AsyncClient:
             raise ConnectionLost("daemon at %s: no reply within %g s" % (self.place.name, self.timeout)) from None
 
     async def _do(self, call: Call[T]) -> T:
-        request = call.request(self.place.is_remote)
+        request = call.request(self.place.is_remote, self.place.headers)
         try:
             return call.finish(*await self._ask(request))
         except NoDaemon:
@@ -175,7 +175,7 @@ class AsyncClient:
         reply = Reply()
         connection = await self._dial()
         try:
-            await connection.send(request_of("GET", follow.path, None))
+            await connection.send(request_of("GET", follow.path, None, self.place.headers + follow.headers))
             body = b""
             while not reply.is_over:
                 limit: Optional[float] = 4 * BEAT_S if follow.beats else None

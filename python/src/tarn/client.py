@@ -122,7 +122,7 @@ class Client:
         return reply.status, b"".join(body)
 
     def _do(self, call: Call[T]) -> T:
-        request = call.request(self.place.is_remote)
+        request = call.request(self.place.is_remote, self.place.headers)
         try:
             return call.finish(*self._exchange(request))
         except NoDaemon:
@@ -169,7 +169,7 @@ class Client:
         reply = Reply()
         sock = self.place.dial()
         try:
-            self._send(sock, request_of("GET", follow.path, None))
+            self._send(sock, request_of("GET", follow.path, None, self.place.headers + follow.headers))
             body = b""
             while not reply.is_over:
                 limit: Optional[float] = 4 * BEAT_S if follow.beats else None
@@ -209,8 +209,8 @@ class Client:
     def events(self, job: Optional[JobLike] = None) -> Iterator[Event]:
         """Changes as they happen: of a job or group until it has ended, first its current state; else of all jobs.
 
-        The iterator reconnects to a daemon that restarts. The events of a job then begin with its current state again; changes
-        of other jobs in the meantime are missed, because the API numbers no events."""
+        The iterator reconnects to a daemon that restarts. The events of a job then begin with its current state again; those of
+        all jobs continue with what has changed. Raises EventsLost if the daemon does not know that any more."""
         return self._follow(EventFollow(job))
 
     def follow(self, job: JobLike, *, stream: str = "output", rank: int = 0) -> Iterator[str]:

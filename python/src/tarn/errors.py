@@ -22,6 +22,12 @@ class BadRequest(Error):
     code = "bad_request"
 
 
+class Unauthorized(Error):
+    """No token, or one that is wrong, revoked or expired."""
+
+    code = "unauthorized"
+
+
 class Forbidden(Error):
     """The user has no right to do this."""
 
@@ -86,6 +92,10 @@ class ConnectionLost(Error):
     """The connection ended before the reply did."""
 
 
+class EventsLost(Error):
+    """Changes of jobs were missed while there was no connection; list the jobs, then follow the events again."""
+
+
 class WaitTimeout(Error, TimeoutError):
     """The time given for waiting is over; the job goes on."""
 
@@ -99,7 +109,7 @@ class JobFailed(Error):
 
 
 _CLASSES: dict[Optional[str], type[Error]] = {kind.code: kind for kind in (
-    BadRequest, Forbidden, NotFound, Conflict, TooLarge, Never, TooMany, Internal, Stopping, DiskFull, NoDaemon)}
+    BadRequest, Unauthorized, Forbidden, NotFound, Conflict, TooLarge, Never, TooMany, Internal, Stopping, DiskFull, NoDaemon)}
 
 
 def error_of(status: int, body: Any) -> Error:

@@ -75,7 +75,7 @@ function listen() {
   events = new EventSource("/v1/events");
   events.onopen = () => { connection.textContent = "live"; connection.className = "good"; soon(); };
   events.onerror = lost;
-  for (const name of ["job", "jobs", "devices", "message"]) events.addEventListener(name, soon);
+  for (const name of ["job", "group", "lost"]) events.addEventListener(name, soon);
 }
 
 function showLogin() {
