@@ -30,8 +30,8 @@ def cluster():
 def daemon(make_daemon, cluster):
     daemon = make_daemon(devices="none", options=["--engine", "slurm"], environment={"SLURM_CONF": cluster.conf})
     daemon.cluster = cluster
-    environment = daemon.environment
-    daemon.environment = lambda: dict(environment(), SLURM_CONF=cluster.conf)
+    environment = daemon.own_environment
+    daemon.own_environment = lambda: dict(environment(), SLURM_CONF=cluster.conf)
     daemon.start()
     configure(daemon)
     daemon.kill()

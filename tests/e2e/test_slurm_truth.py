@@ -124,13 +124,13 @@ def test_killed_at_every_stage_of_a_submission(daemon, cluster, compiled):
     preload = compiled("slurm_killer.c", "-shared", "-fPIC", "-ldl", "-pthread")
     chance = random.Random(20)
     numbers = []
-    environment = daemon.environment
+    environment = daemon.own_environment
     trace = os.path.join(daemon.root, "ran")
     for round in range(ROUNDS):
         stage = ("before", "during", "after", "later")[round % 4]
         delay_us = chance.randrange(1, 3000 if stage == "during" else 40000)
         daemon.kill()
-        daemon.environment = lambda: dict(environment(), LD_PRELOAD=preload, **{KILLER: f"{stage} {delay_us}"})
+        daemon.own_environment = lambda: dict(environment(), LD_PRELOAD=preload, **{KILLER: f"{stage} {delay_us}"})
         process, words = daemon.try_start()
         assert words == "ready", (words, daemon.words()[-2000:])
         daemon.process = process
@@ -141,7 +141,7 @@ def test_killed_at_every_stage_of_a_submission(daemon, cluster, compiled):
             pass  # it died before it answered; the job may exist
         process.wait(60)
         daemon.process = None
-        daemon.environment = environment
+        daemon.own_environment = environment
         daemon.start()
     jobs = wait_until("all have ended", lambda: [j for j in [daemon.api.jobs()] if all(
         job["state"] == "ended" for job in j)], 300)[0]
@@ -163,8 +163,8 @@ def write_sacct(daemon, lines):
     with open(os.path.join(path, "sacct"), "w") as file:
         file.write("#!/bin/sh\necho \"$@\" >>%s/asked\ncat <<'END'\n%s\nEND\n" % (daemon.root, "\n".join(lines)))
     os.chmod(os.path.join(path, "sacct"), 0o755)
-    environment = daemon.environment
-    daemon.environment = lambda: dict(environment(), PATH=path + ":" + os.environ["PATH"])
+    environment = daemon.own_environment
+    daemon.own_environment = lambda: dict(environment(), PATH=path + ":" + os.environ["PATH"])
 
 
 def test_what_slurmctld_has_forgotten_is_asked_of_the_accounting(daemon, cluster):
