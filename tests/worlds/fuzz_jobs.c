@@ -507,13 +507,40 @@ static const struct slice *held_on(const struct shadow_job *job, uint32_t device
     return NULL;
 }
 
+/* Does it, and takes it back if a device would be overcommitted, or an instance would move. */
+static bool try_exchange(struct shadow *shadow, const id_list *jobs, uint32_t from, uint32_t to)
+{
+    const struct shadow_device *devices = shadow->devices.items;
+    bool has_instance = false;
+
+    for (size_t i = 0; i < jobs->count; i++) {
+        struct shadow_job *job = shadow_job(shadow, jobs->items[i]);
+        for (uint32_t k = 0; k < job->lease->slices_count; k++) {
+            const struct slice *slice = &job->lease->slices[k];
+            has_instance |=
+                slice->kind == SHARE_MIG && (slice->device == from || slice->device == to);
+        }
+    }
+    if (has_instance)
+        return false;
+    for (size_t i = 0; i < jobs->count; i++)
+        exchange(shadow, shadow_job(shadow, jobs->items[i]), from, to);
+    if (devices[from].milli_free >= 0 && devices[from].memory_free >= 0 &&
+        devices[to].milli_free >= 0 && devices[to].memory_free >= 0) {
+        shadow->changes++; /* a share may now be where room was made */
+        return true;
+    }
+    for (size_t i = 0; i < jobs->count; i++)
+        exchange(shadow, shadow_job(shadow, jobs->items[i]), from, to);
+    return false;
+}
+
 /* The first device that the member has and not leased, for the first that it leased and has not.
  * (The engine of the fuzzer reports one device.) */
 static void apply_assigned(struct shadow *shadow, struct shadow_job *job,
                            const struct event_assigned *event)
 {
     const struct shadow_device *devices = shadow->devices.items;
-    struct shadow_job *other = NULL;
     uint32_t place;
 
     if (!find_member(job, event->attempt, event->rank, &place))
@@ -527,22 +554,22 @@ static void apply_assigned(struct shadow *shadow, struct shadow_job *job,
         if (job->lease->slices[i].rank == place)
             slice = &job->lease->slices[i];
     }
-    if (!slice || slice->kind != SHARE_WHOLE || devices[slice->device].node != devices[to].node ||
+    if (!slice || devices[slice->device].node != devices[to].node ||
         devices[slice->device].memory_mib != devices[to].memory_mib ||
         strcmp(devices[slice->device].model, devices[to].model) != 0)
         return;
-    for (size_t i = 0; i < shadow->active.count; i++) {
-        struct shadow_job *held = shadow_job(shadow, shadow->active.items[i]);
-        const struct slice *there = held_on(held, to);
-        if (there && there->kind != SHARE_WHOLE)
-            return;
-        if (there && held != job)
-            other = held;
-    }
     uint32_t from = slice->device;
-    exchange(shadow, job, from, to);
-    if (other)
-        exchange(shadow, other, from, to);
+    id_list movers = { 0 };
+    list_add(&movers, job->id);
+    if (!try_exchange(shadow, &movers, from, to)) {
+        for (size_t i = 0; i < shadow->active.count; i++) {
+            uint64_t id = shadow->active.items[i];
+            if (id != job->id && held_on(shadow_job(shadow, id), to))
+                list_add(&movers, id);
+        }
+        try_exchange(shadow, &movers, from, to);
+    }
+    list_release(&movers);
 }
 
 static bool is_good(const struct job_end *end)

@@ -132,15 +132,6 @@ void fold_started(struct state *state, struct job *job, const struct event_start
         state_note_start(state, job);
 }
 
-static struct job *holder_of(const struct state *state, uint32_t device)
-{
-    for (struct job *job = state->first_active; job; job = job->run->active_next) {
-        if (lease_slice_on(job->run->lease, device))
-            return job;
-    }
-    return NULL;
-}
-
 bool state_may_exchange(const struct state *state, uint32_t from, uint32_t to)
 {
     const struct device *devices = state->devices.items;
@@ -151,28 +142,73 @@ bool state_may_exchange(const struct state *state, uint32_t from, uint32_t to)
            strcmp(devices[from].model, devices[to].model) == 0;
 }
 
-/* Two jobs exchange devices, or one job takes a free one. Shared devices are not exchanged. */
+typedef LIST(struct job *) job_list;
+
+/* Adds what a job has of a device. False: an instance of it, which has its place there. */
+static bool add_held(const struct job *job, uint32_t device, int sign, struct room_device *sum)
+{
+    const struct lease *lease = job->run->lease;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        const struct slice *slice = &lease->slices[i];
+        if (slice->device != device)
+            continue;
+        if (slice->kind == SHARE_MIG)
+            return false;
+        sum->milli += sign * (int64_t)slice->milli;
+        sum->memory_mib += sign * slice->memory_mib;
+    }
+    return true;
+}
+
+/* Whether both devices have room if these jobs exchange what they have of them. */
+static bool can_exchange(const struct state *state, const job_list *jobs, uint32_t from,
+                         uint32_t to)
+{
+    const struct room_device *free = state->room.devices.items;
+    struct room_device moved = { 0 };
+
+    LIST_EACH (struct job *, job, jobs) {
+        if (!add_held(*job, from, 1, &moved) || !add_held(*job, to, -1, &moved))
+            return false;
+    }
+    return free[from].milli + moved.milli >= 0 && free[to].milli >= moved.milli &&
+           free[from].memory_mib + moved.memory_mib >= 0 && free[to].memory_mib >= moved.memory_mib;
+}
+
+static void add_holders(const struct state *state, const struct job *but, uint32_t device,
+                        job_list *list)
+{
+    for (struct job *job = state->first_active; job; job = job->run->active_next) {
+        if (job != but && lease_slice_on(job->run->lease, device))
+            list_add(list, job);
+    }
+}
+
+/* One job takes what is free, or exchanges devices with those that hold the other one. */
 static void exchange(struct state *state, struct job *job, uint32_t from, uint32_t to)
 {
-    struct job *other = holder_of(state, to), *jobs[] = { job, other };
-    size_t count = other && other != job ? 2 : 1;
+    job_list jobs = { 0 };
 
-    if (!state_may_exchange(state, from, to) ||
-        lease_slice_on(job->run->lease, from)->kind != SHARE_WHOLE ||
-        (other && lease_slice_on(other->run->lease, to)->kind != SHARE_WHOLE))
+    if (!state_may_exchange(state, from, to))
         return;
-    for (size_t i = 0; i < count; i++)
-        state_charge(state, jobs[i], -1);
-    for (size_t i = 0; i < count; i++) {
-        struct job_run *run = job_claim_run(jobs[i]);
+    list_add(&jobs, job);
+    if (!can_exchange(state, &jobs, from, to))
+        add_holders(state, job, to, &jobs);
+    bool can = can_exchange(state, &jobs, from, to);
+    for (size_t i = 0; can && i < jobs.count; i++)
+        state_charge(state, jobs.items[i], -1);
+    for (size_t i = 0; can && i < jobs.count; i++) {
+        struct job_run *run = job_claim_run(jobs.items[i]);
         struct lease *old = run->lease;
         run->lease = lease_exchange(old, from, to);
         lease_destroy(old);
     }
-    for (size_t i = 0; i < count; i++) {
-        state_charge(state, jobs[i], 1);
-        state_notify(state, jobs[i], false);
+    for (size_t i = 0; can && i < jobs.count; i++) {
+        state_charge(state, jobs.items[i], 1);
+        state_notify(state, jobs.items[i], false);
     }
+    list_release(&jobs);
 }
 
 static bool has_device(const struct event_assigned *event, uint32_t device)
@@ -184,8 +220,8 @@ static bool has_device(const struct event_assigned *event, uint32_t device)
     return false;
 }
 
-/* The lease follows the engine's choice. Another job that had this device gets the other one; the
- * engine reports which one that job really has. The slices keep their pools. */
+/* The lease follows the engine's choice. Others that had this device get the other one, if it has
+ * no room; the engine reports which one they really have. The slices keep their pools. */
 void fold_assigned(struct state *state, struct job *job, const struct event_assigned *event)
 {
     uint32_t place, next = 0;
