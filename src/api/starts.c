@@ -7,6 +7,7 @@
 #include "api/estimates.h"
 #include "api/routes.h"
 #include "api/view/view.h"
+#include "control/device_shares.h"
 #include "control/lookup.h"
 #include "control/queue_policy.h"
 #include "control/submit.h"
@@ -110,6 +111,8 @@ static int settle_like(struct call *call, struct submission *submission, struct 
     int code = admit_find_queue(state, draft->queue ? draft->queue : "default", &queue, err);
     if (code == 0)
         code = queue_policy_settle(state, call->request->who, queue, draft, err);
+    if (code == 0)
+        code = device_shares_settle(api_control(api), draft, err);
     if (code == 0)
         code = admit_check(state, &draft->request, queue, draft->preemptible, err);
     if (code < 0)

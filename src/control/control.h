@@ -73,6 +73,7 @@ struct control {
     struct control_blobs blobs;
     struct control_watchers watchers;
     bool is_whole_only;   /* the engine cannot share a device between jobs */
+    bool has_parts;       /* it shares only devices with labels for it (core/engine.h) */
     bool has_fixed_gangs; /* the engine cannot add members to a running gang, or remove them */
     bool has_fixed_nodes; /* the cluster is this node: no other node can be added */
     bool lacks_mps;       /* no node starts MPS servers */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "control/device_shares.h"
 #include "control/lookup.h"
 #include "control/queue_policy.h"
 #include "control/times.h"
@@ -38,19 +39,6 @@ static void settle_partition(const struct state *state, struct job_draft *draft)
         draft->queue = mem_string(pool);
         memset(pool, 0, sizeof(draft->request.pool));
     }
-}
-
-/* A share of a device; by MPS: that needs its server. */
-static bool wants_share(const struct request *request, bool is_by_mps)
-{
-    for (uint32_t role = 0; role == 0 || role < request->roles_count; role++) {
-        const struct request *part = request_part(request, role);
-        for (uint32_t i = 0; i < part->gpu_alternatives; i++) {
-            if (is_by_mps ? part->gpus[i].kind == SHARE_MPS : part->gpus[i].kind != SHARE_WHOLE)
-                return true;
-        }
-    }
-    return false;
 }
 
 /* A message that could not be sent is refused. */
@@ -122,16 +110,12 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
     code = check_labels(submit, draft, user, err);
     if (code < 0)
         return code;
-    if (submit->control->is_whole_only && wants_share(&draft->request, false))
-        return error_set(err, REFUSED_NEVER,
-                         "gpus: a part of a GPU; this engine allocates whole GPUs only");
+    code = device_shares_settle(submit->control, draft, err);
+    if (code < 0)
+        return code;
     if (submit->control->has_fixed_gangs && draft->request.members_max > 0)
         return error_set(err, REFUSED_NEVER,
                          "ranks: a range; this engine starts gangs of a fixed size only");
-    if (submit->control->lacks_mps && cluster_is_real(state) && wants_share(&draft->request, true))
-        return error_set(err, REFUSED_NEVER,
-                         "gpus: a share by MPS, but this node has no nvidia-cuda-mps-control; "
-                         "expected a part like 0.5, which is not enforced");
     code = admit_check(state, &draft->request, queue, draft->preemptible, err);
     return code < 0 ? code
                     : admit_check_user(state, &draft->request, queue, user, submit->who->gid, err);

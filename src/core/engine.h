@@ -48,12 +48,19 @@ struct engine_isolation {
     enum isolation gpu;
 };
 
+/* Labels of the devices that an engine with has_parts can share: the number of equal parts of each
+ * of them, "gres.shard=4". Shares by MPS need the second one, which serves other shares, too. A MIG
+ * instance is then a device, whose model is its profile or ends with it. */
+#define ENGINE_LABEL_PARTS "gres.shard"
+#define ENGINE_LABEL_MPS   "gres.mps"
+
 /* What an engine can do. */
 struct engine_abilities {
     struct engine_isolation isolation; /* of a member that requests everything */
     bool can_fence;                    /* it can deny device files to a member */
     bool has_exact_devices; /* a member gets the devices that tarn chose; else see assigned() */
     bool has_fractions;     /* shares of a device, MPS and MIG instances */
+    bool has_parts;         /* it shares only devices with the labels below, for single members */
     bool has_mps;           /* of its own nodes: it starts MPS servers for shares */
     bool starts_whole;      /* members of an attempt start and stop only together */
     bool has_own_nodes;     /* it reports the nodes; else the daemon's machine is the only node */
@@ -89,6 +96,7 @@ struct engine_slice {
     uint32_t index;    /* on its node */
     uint32_t milli;    /* 1000: all of it */
     int64_t memory_mib;
+    bool is_mps; /* its share is to be enforced by MPS */
 };
 
 /* One member: its node, and what it runs. */
@@ -279,7 +287,7 @@ struct engine_options {
 };
 
 /* A module exports this as tarn_engine_module. The version changes with this header. */
-enum { ENGINE_MODULE_VERSION = 10 };
+enum { ENGINE_MODULE_VERSION = 11 };
 
 struct engine_module {
     uint32_t version;

@@ -492,6 +492,7 @@ static int open_all(struct daemon *daemon, struct error *err)
     daemon->reporter.engine = daemon->engine;
     daemon->reporter.machine = daemon->machine;
     daemon->ports.control.is_whole_only = !daemon->engine->abilities.has_fractions;
+    daemon->ports.control.has_parts = daemon->engine->abilities.has_parts;
     daemon->ports.control.has_fixed_gangs = daemon->engine->abilities.starts_whole;
     daemon->ports.control.has_fixed_nodes = !daemon->engine->abilities.has_own_nodes;
     daemon->ports.control.lacks_mps = daemon->engine->abilities.has_own_nodes

@@ -393,6 +393,79 @@ static void a_share_by_mps_needs_mps(void **state)
     desk_submit(desk, &desk->ana, "{" JOB ", gpus: 0.5}");
 }
 
+/* As on a Slurm with four shards in each h100, and an a100 in two instances. */
+static void divide(struct desk *desk)
+{
+    for (size_t i = 0; i < desk->state->devices.count; i++) {
+        const struct device *device = &desk->state->devices.items[i];
+        struct event event = { .kind = EVENT_DEVICE };
+        state_describe_device(desk->state, device, &event.device);
+        bool is_instance = strcmp(device->model, "a100") == 0;
+        event.device.model = is_instance ? "a100_3g.40gb" : "h100";
+        event.device.labels = is_instance ? "" : "fast,gres.shard=4";
+        event.device.memory_mib = 0;
+        desk_tell(desk, event);
+    }
+    desk->control.has_parts = true;
+}
+
+static void parts_of_devices_are_those_that_the_engine_offers(void **state)
+{
+    static const struct {
+        const char *gpus, *described;
+        uint32_t where;
+    } cases[] = {
+        { "1", "1", 0 },
+        { "0.5", "0.5", 2 },
+        { "0.3", "0.5", 2 },
+        { "h100:0.01", "h100:0.25", 2 },
+        { "mig=3g.40gb", "a100_3g.40gb:1", 0 },
+        { "mig=3g.40gb:2|h100:2", "a100_3g.40gb:2|h100:2", 0 },
+    };
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+
+    divide(desk);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO_FREE char *document = mem_printf("{" JOB ", gpus: '%s'}", cases[i].gpus);
+        const struct job *job = state_job(desk->state, desk_submit(desk, &desk->ana, document));
+        const struct request *request = state_request(desk->state, job);
+        AUTO_RELEASE(text) struct text gpus = { 0 };
+        request_format_gpus(request, &gpus);
+        assert_string_equal(text_string(&gpus), cases[i].described);
+        assert_int_equal(request->where_count, cases[i].where);
+    }
+}
+
+static void parts_that_the_engine_does_not_offer_are_refused(void **state)
+{
+    static const struct {
+        const char *wish, *words;
+    } cases[] = {
+        { "gpus: 'mps=50%'",
+          "gpus: a share by MPS, but no node offers gres.mps for such GPUs; this "
+          "engine allocates whole GPUs only" },
+        { "gpus: 'a100_3g.40gb:0.5'",
+          "gpus: a part of a GPU, but no node offers gres.shard or gres.mps for such GPUs; this "
+          "engine allocates whole GPUs only" },
+        { "gpus: 'mem=20G'", "gpus: a part by memory, but the memory of such GPUs is not known; "
+                             "expected a part like 0.5" },
+        { "gpus: 'mig=1g.10gb'", "gpus: MIG instances '1g.10gb', but no GPU has this name or ends "
+                                 "with it; see `tarn gpus` for the models" },
+        { "gpus: 0.5, ranks: 2", "gpus: parts of GPUs for a gang; this engine allocates whole GPUs "
+                                 "only to gangs" },
+    };
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+
+    divide(desk);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO_FREE char *document = mem_printf("{" JOB ", %s}", cases[i].wish);
+        ASSERT_REFUSED(desk, submit_yaml(desk, &desk->ana, document, &err), REFUSED_NEVER,
+                       cases[i].words);
+    }
+}
+
 /* The same document a few times. */
 static json_t *times(size_t count, const char *yaml)
 {
@@ -485,6 +558,8 @@ int main(void)
         cmocka_unit_test(what_a_queue_does_not_allow_is_refused_with_the_bound),
         cmocka_unit_test(a_job_that_ran_out_of_memory_gets_more),
         cmocka_unit_test(a_share_by_mps_needs_mps),
+        cmocka_unit_test(parts_of_devices_are_those_that_the_engine_offers),
+        cmocka_unit_test(parts_that_the_engine_does_not_offer_are_refused),
         cmocka_unit_test(limits_of_a_request),
         cmocka_unit_test(one_user_cannot_take_all_labels),
         cmocka_unit_test(one_user_has_a_part_of_the_jobs_only),

@@ -83,13 +83,16 @@ def free_ports(count):
 
 
 class Cluster:
-    def __init__(self, nodes=3, lines="", cloud=(), switches="", features=None):
-        """switches: topology.conf. cloud: nodes that Slurm starts when they get a job, and stops when they are idle."""
+    def __init__(self, nodes=3, lines="", cloud=(), switches="", features=None, models=None, parts=None):
+        """switches: topology.conf. cloud: nodes that Slurm starts when they get a job, and stops when they are idle.
+        models: GPUs of a node, {type: count}. parts: those of each GPU, {"shard": count}."""
         self.root = tempfile.mkdtemp(prefix="sl", dir="/tmp")
         os.chmod(self.root, 0o755)
         self.nodes = [f"n{i + 1}" for i in range(nodes)]
         self.cloud = cloud
         self.features = features
+        self.models = models or {"h100": GPUS}
+        self.parts = parts or {}
         self.processes = {}
         self.conf = os.path.join(self.root, "slurm.conf")
         for name in ("state", "spool", "log", "dev"):
@@ -122,11 +125,10 @@ class Cluster:
         key = os.path.join(self.root, "key")
         with open(os.open(key, os.O_WRONLY | os.O_CREAT, 0o400), "wb") as file:
             file.write(os.urandom(1024))
-        with open(os.path.join(self.root, "gres.conf"), "w") as file:
-            file.write(f"NodeName={','.join(self.nodes)} Name=gpu Type=h100 File={self.root}/dev/gpu[0-{GPUS - 1}]\n")
+        gres = self.write_gres()
         described = "\n".join(
             f"NodeName={name} NodeHostname={host} NodeAddr={self.address(name)} Port={port} CPUs={CPUS} RealMemory={MEMORY_MIB} "
-            f"Gres=gpu:h100:{GPUS} Feature={self.features or 'zone_' + 'ab'[i % 2]}{' State=CLOUD' if name in self.cloud else ''}" for i, (name, port) in enumerate(zip(self.nodes, ports)))
+            f"Gres={gres} Feature={self.features or 'zone_' + 'ab'[i % 2]}{' State=CLOUD' if name in self.cloud else ''}" for i, (name, port) in enumerate(zip(self.nodes, ports)))
         with open(self.conf, "w") as file:
             file.write(f"""ClusterName=tarn
 SlurmctldHost={host}(127.0.0.1)
@@ -141,7 +143,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
 SchedulerParameters=batch_sched_delay=0
-GresTypes=gpu
+GresTypes={",".join(["gpu", *self.parts])}
 ReturnToService=1
 MpiDefault=none
 JobAcctGatherType=jobacct_gather/none
@@ -157,6 +159,19 @@ SlurmdLogFile={self.root}/log/%n.log
 PartitionName=gpu Nodes=ALL Default=YES State=UP
 PartitionName=short Nodes=n1 MaxTime=10 State=UP
 """)
+
+    def write_gres(self):
+        """Returns the resources of a node."""
+        gres, first = [], 0
+        with open(os.path.join(self.root, "gres.conf"), "w") as file:
+            for model, count in self.models.items():
+                file.write(f"NodeName={','.join(self.nodes)} Name=gpu Type={model} File={self.root}/dev/gpu[{first}-{first + count - 1}]\n")
+                gres.append(f"gpu:{model}:{count}")
+                first += count
+            for name, count in self.parts.items():
+                file.write(f"NodeName={','.join(self.nodes)} Name={name} Count={count * first}\n")
+                gres.append(f"{name}:{count * first}")
+        return ",".join(gres)
 
     def address(self, name):
         """Of a node, as the others reach it."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/digits on a real Slurm: as it is in the mode `allocation`, and without parts of GPUs in the mode `job`."""
+"""examples/digits, unchanged, on a real Slurm that divides each GPU into four shards: in the modes `allocation` and `job`."""
 import os
 import shutil
 import subprocess
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(REASON is not None, reason=REASON or "")
 
 @pytest.fixture(scope="module")
 def cluster():
-    cluster = slurm_cluster.Cluster(nodes=2)
+    cluster = slurm_cluster.Cluster(nodes=2, parts={"shard": 4})
     try:
         cluster.start()
         yield cluster
@@ -49,16 +49,7 @@ def check(daemon, cluster, done):
     slurm_cluster.end_jobs(daemon, cluster)
 
 
-def test_it_runs_unchanged_in_the_mode_allocation(make_daemon, cluster, tmp_path):
-    daemon, folder = prepare(make_daemon, cluster, tmp_path, "allocation")
-    check(daemon, cluster, run(daemon, folder))
-
-
-def test_the_mode_job_refuses_its_parts_of_gpus_and_runs_it_with_whole_ones(make_daemon, cluster, tmp_path):
-    daemon, folder = prepare(make_daemon, cluster, tmp_path, "job")
-    refused = run(daemon, folder)
-    assert refused.returncode == 1 and "whole" in refused.stdout and not daemon.api.jobs(), refused.stdout
-    text = (folder / "digits.yaml").read_text()
-    assert text.count("gpus: 0.5") == 1
-    (folder / "digits.yaml").write_text(text.replace("gpus: 0.5", "gpus: 1"))
+@pytest.mark.parametrize("mode", ["allocation", "job"])
+def test_it_runs_unchanged(make_daemon, cluster, tmp_path, mode):
+    daemon, folder = prepare(make_daemon, cluster, tmp_path, mode)
     check(daemon, cluster, run(daemon, folder))

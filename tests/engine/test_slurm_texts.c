@@ -42,13 +42,20 @@ static struct engine_launch launch_of(uint32_t rank, const char *node, uint32_t 
                                    .duration_max = USEC_NEVER };
 }
 
+static struct slurm_node node_items[] = {
+    { .name = (char *)"n1", .gres = (char *)"gpu:h100:4(S:0-1),shard:h100:16(S:0-1)" },
+    { .name = (char *)"n2", .gres = (char *)"gpu:h100:2,gpu:a100:2,mps:h100:200,mps:a100:200" },
+    { .name = (char *)"n3", .gres = (char *)"gpu:h100:4" },
+};
+static const struct slurm_nodes some_nodes = { .all = { .items = node_items, .count = 3 } };
+
 static struct slurm_order *order_of(const struct engine_launch *launches, uint32_t count)
 {
     static struct watch_rules rules = { .slurm_account = "lab" };
     struct slurm_order *order;
     struct error err;
 
-    assert_int_equal(slurm_order_make("ab", &rules, launches, count, &order, &err), 0);
+    assert_int_equal(slurm_order_make("ab", &rules, &some_nodes, launches, count, &order, &err), 0);
     return order;
 }
 
@@ -76,7 +83,7 @@ static void test_indices(void **state)
     uint32_t *indices;
 
     (void)state;
-    assert_int_equal(gres_indices("gpu:h100:3(IDX:0,2-3),mps:10(IDX:1)", &indices), 3);
+    assert_int_equal(gres_indices("gpu:h100:3(IDX:0,2-3),other:1(IDX:1)", &indices), 3);
     assert_int_equal(indices[1], 2);
     assert_int_equal(indices[2], 3);
     free(indices);
@@ -289,18 +296,69 @@ static void expect_refused(const struct engine_launch *launches, uint32_t count,
     struct slurm_order *order;
     struct error err;
 
-    assert_int_equal(slurm_order_make("ab", &rules, launches, count, &order, &err), -ENOTSUP);
+    assert_int_equal(slurm_order_make("ab", &rules, &some_nodes, launches, count, &order, &err),
+                     -ENOTSUP);
     assert_non_null(strstr(err.text, words));
 }
 
 static void test_what_slurm_cannot_allocate_is_refused(void **state)
 {
-    struct engine_launch mixed = launch_of(0, "n1", 3), part = launch_of(0, "n1", 1);
+    struct engine_launch mixed = launch_of(0, "n1", 3);
+    struct engine_launch parts[] = { launch_of(0, "n3", 1), launch_of(1, "n3", 1) };
 
     (void)state;
-    part.slices = &slices[3];
+    parts[0].slices = parts[1].slices = &slices[3];
     expect_refused(&mixed, 1, "GPUs of one model");
-    expect_refused(&part, 1, "whole GPUs only");
+    expect_refused(parts, 1, "node n3 offers no parts of GPUs (gres/mps)");
+    expect_refused(parts, 2, "to a job with one member only");
+}
+
+static void test_a_part_is_as_many_of_slurms_as_hold_it(void **state)
+{
+    static const struct {
+        const char *node;
+        struct engine_slice slice;
+        const char *gres;
+    } cases[] = {
+        { "n1", { .model = "h100", .milli = 500 }, "shard:2" },
+        { "n1", { .model = "h100", .milli = 501 }, "shard:3" },
+        { "n1", { .model = "h100", .milli = 1 }, "shard:1" },
+        { "n1", { .model = "h100", .milli = 1000 }, "gpu:h100:1" },
+        { "n2", { .model = "a100", .milli = 255 }, "mps:a100:26" },
+        { "n2", { .model = "h100", .milli = 500, .is_mps = true }, "mps:h100:50" },
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct engine_launch launch = launch_of(0, cases[i].node, 1);
+        launch.slices = &cases[i].slice;
+        struct slurm_order *order = order_of(&launch, 1);
+        assert_string_equal(order->components.items[0].gres, cases[i].gres);
+        slurm_order_destroy(order);
+    }
+}
+
+static void test_parts_of_gpus(void **state)
+{
+    static const struct {
+        const char *gres, *name;
+        uint32_t parts;
+    } cases[] = {
+        { "gpu:h100:4,shard:h100:16", "shard", 4 },
+        { "gpu:h100:4,shard:h100:16", "mps", 0 },
+        { "gpu:2,mps:200", "mps", 100 },
+        { "gpu:2(S:0,1),mps:2K(S:0,1)", "mps", 1024 },
+        { "gpu:8,shard:4", "shard", 0 }, /* not each of them */
+        { "shard:4", "shard", 0 },
+        { NULL, "shard", 0 },
+    };
+    uint32_t *indices;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        assert_int_equal(gres_parts(cases[i].gres, cases[i].name), cases[i].parts);
+    assert_int_equal(gres_indices("shard:h100:2(IDX:3)", &indices), 1);
+    assert_int_equal(indices[0], 3);
+    free(indices);
 }
 
 /* ---- the network ---- */
@@ -431,6 +489,8 @@ int main(void)
         cmocka_unit_test(test_what_a_held_job_asks_for),
         cmocka_unit_test(test_tasks_of_an_array),
         cmocka_unit_test(test_what_slurm_cannot_allocate_is_refused),
+        cmocka_unit_test(test_a_part_is_as_many_of_slurms_as_hold_it),
+        cmocka_unit_test(test_parts_of_gpus),
         cmocka_unit_test(test_racks_and_blocks),
         cmocka_unit_test(test_an_exporter_s_answer),
         cmocka_unit_test(test_an_exporter_that_lies),

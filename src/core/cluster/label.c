@@ -29,6 +29,18 @@ static bool is_among(const char *labels, const struct where_term *term)
     return false;
 }
 
+const char *label_value(const char *labels, const char *key)
+{
+    size_t length = strlen(key);
+
+    for (const char *at = labels ? labels : ""; *at; at += *at == ',') {
+        if (strncmp(at, key, length) == 0 && at[length] == '=')
+            return at + length + 1;
+        at += strcspn(at, ",");
+    }
+    return NULL;
+}
+
 /* The value of a built-in label; NULL: it has none. */
 static const char *builtin(const char *key, const struct node *node, const struct device *device)
 {

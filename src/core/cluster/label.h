@@ -18,6 +18,9 @@ struct node;
 
 bool label_is_builtin(const char *key);
 
+/* The value in a list, which ends at its comma; NULL: it has no such label with a value. */
+const char *label_value(const char *labels, const char *key);
+
 /* Whether all conditions hold for the device; device NULL: for the node. */
 bool where_holds(const struct where_term *terms, uint32_t count, const struct node *node,
                  const struct device *device);

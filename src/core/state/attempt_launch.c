@@ -19,7 +19,8 @@ static uint32_t add_slices(const struct state *state, const struct lease *lease,
                                                      .model = device->model,
                                                      .index = device->index,
                                                      .milli = slice->milli,
-                                                     .memory_mib = slice->memory_mib };
+                                                     .memory_mib = slice->memory_mib,
+                                                     .is_mps = slice->kind == SHARE_MPS };
     }
     return count;
 }

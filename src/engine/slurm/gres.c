@@ -18,11 +18,26 @@ static const char *next_part(const char *at)
     return *at ? at + 1 : at;
 }
 
-static const char *after_name(const char *part)
+/* NULL: it is another resource. */
+static const char *after(const char *part, const char *name)
 {
     size_t length = strcspn(part, ":,(");
 
-    return length == 3 && strncmp(part, "gpu", 3) == 0 ? part + length : NULL;
+    return length == strlen(name) && strncmp(part, name, length) == 0 ? part + length : NULL;
+}
+
+/* The number is the last word: gpu, gpu:2, gpu:h100, gpu:h100:2, mps:1K. */
+static uint64_t count_at(const char *at)
+{
+    const char *number = at + strcspn(at, ",(");
+    char *end;
+
+    while (number > at && number[-1] != ':')
+        number--;
+    if (number == at || !isdigit((unsigned char)*number))
+        return 1;
+    uint64_t count = strtoul(number, &end, 10);
+    return *end == 'K' ? count << 10 : *end == 'M' ? count << 20 : count;
 }
 
 uint32_t gres_models(const char *gres, char (**ret_models)[GRES_MODEL_SIZE])
@@ -31,7 +46,7 @@ uint32_t gres_models(const char *gres, char (**ret_models)[GRES_MODEL_SIZE])
 
     *ret_models = mem_zero(GRES_INDEX_MAX, sizeof(**ret_models));
     for (const char *part = gres ? gres : ""; *part; part = next_part(part)) {
-        const char *at = after_name(part);
+        const char *at = after(part, "gpu");
         char model[GRES_MODEL_SIZE] = "gpu";
         size_t length = at && *at == ':' ? strcspn(at + 1, ":,(") : 0;
         if (!at)
@@ -41,13 +56,7 @@ uint32_t gres_models(const char *gres, char (**ret_models)[GRES_MODEL_SIZE])
                 model[i] = (char)tolower((unsigned char)at[1 + i]);
             model[length] = '\0';
         }
-        /* the number is the last word: gpu, gpu:2, gpu:h100, gpu:h100:2 */
-        const char *end = at + strcspn(at, ",("), *number = end;
-        while (number > at && number[-1] != ':')
-            number--;
-        bool is_number = number > at && isdigit((unsigned char)*number);
-        unsigned long found = is_number ? strtoul(number, NULL, 10) : 1;
-        for (; found > 0 && count < GRES_INDEX_MAX; found--)
+        for (uint64_t found = count_at(at); found > 0 && count < GRES_INDEX_MAX; found--)
             snprintf((*ret_models)[count++], GRES_MODEL_SIZE, "%s", model);
     }
     return count;
@@ -58,6 +67,18 @@ uint32_t gres_count(const char *gres)
     AUTO_FREE char(*models)[GRES_MODEL_SIZE] = NULL;
 
     return gres_models(gres, &models);
+}
+
+uint32_t gres_parts(const char *gres, const char *name)
+{
+    uint64_t count = 0;
+    uint32_t gpus = gres_count(gres);
+
+    for (const char *part = gres ? gres : ""; *part; part = next_part(part)) {
+        const char *at = after(part, name);
+        count += at ? count_at(at) : 0;
+    }
+    return gpus > 0 && count / gpus <= UINT32_MAX ? (uint32_t)(count / gpus) : 0;
 }
 
 static const char *add_range(const char *at, uint32_t *indices, uint32_t *count)
@@ -80,7 +101,8 @@ uint32_t gres_indices(const char *gres, uint32_t **ret_indices)
 
     *ret_indices = mem_zero(GRES_INDEX_MAX, sizeof(**ret_indices));
     for (const char *part = gres ? gres : ""; *part; part = next_part(part)) {
-        const char *brackets = after_name(part) ? strstr(part, "(IDX:") : NULL;
+        bool is_of_gpus = after(part, "gpu") || after(part, "shard") || after(part, "mps");
+        const char *brackets = is_of_gpus ? strstr(part, "(IDX:") : NULL;
         if (!brackets || brackets > next_part(part))
             continue;
         for (const char *at = brackets + 5; at;)

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -126,6 +127,16 @@ int slurm_api_cancel(const char *job, struct error *err);
 /* SIGKILL cancels the job. has_steps: signal its steps only, not the batch script. Fails with
  * -EAGAIN (no answer) or -ESRCH (it does not run). */
 int slurm_api_signal(uint32_t id, int signal, bool has_steps, struct error *err);
+
+static inline const struct slurm_node *slurm_nodes_find(const struct slurm_nodes *nodes,
+                                                        const char *name)
+{
+    LIST_EACH (const struct slurm_node, node, &nodes->all) {
+        if (strcmp(node->name, name) == 0)
+            return node;
+    }
+    return NULL;
+}
 
 void slurm_jobs_release(struct slurm_jobs *jobs);
 void slurm_nodes_release(struct slurm_nodes *nodes);

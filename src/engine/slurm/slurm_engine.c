@@ -481,15 +481,32 @@ static void subtract_foreign(const struct slurm_node *node, struct probe_device 
         told->memory_mib = 0;
 }
 
+/* Its active features, and in how many parts Slurm divides its GPUs. */
+static char *labels_of(const struct slurm_node *node)
+{
+    static const char *const names[][2] = { { "shard", ENGINE_LABEL_PARTS },
+                                            { "mps", ENGINE_LABEL_MPS } };
+    struct text labels = { 0 };
+
+    text_add(&labels, node->features ? node->features : "");
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        uint32_t parts = gres_parts(node->gres, names[i][0]);
+        if (parts > 0)
+            text_printf(&labels, "%s%s=%" PRIu32, labels.length > 0 ? "," : "", names[i][1], parts);
+    }
+    return text_take(&labels);
+}
+
 static void report_node(const struct slurm_node *node)
 {
+    AUTO_FREE char *labels = labels_of(node);
     uint32_t count;
     AUTO_FREE struct probe_device *devices = slurm_devices(node->name, node->gres, &count);
     struct engine_node told = { .name = node->name,
                                 .rack = node->rack,
                                 .block = node->block,
                                 .reason = node->reason,
-                                .labels = node->features,
+                                .labels = labels,
                                 .cpu_milli = node->cpu_milli,
                                 .memory_mib = node->memory_mib,
                                 .is_down = node->is_down,
@@ -628,7 +645,8 @@ static int make_order(const struct engine_launch *launches, uint32_t count,
 
     for (uint32_t i = 0; i < count; i++)
         set[i] = slurm_meeting_set(&meetings[i], &only.nodes, &launches[i]);
-    int code = slurm_order_make(only.instance, only.options.rules, set, count, ret, err);
+    int code =
+        slurm_order_make(only.instance, only.options.rules, &only.nodes, set, count, ret, err);
     for (uint32_t i = 0; i < count; i++)
         slurm_meeting_release(&meetings[i]);
     return code;
@@ -754,11 +772,9 @@ static void note(struct engine *engine, const char *name, uint64_t job, const ch
 
 static bool has_our_drain(const char *name, const char *mark)
 {
-    LIST_EACH (const struct slurm_node, node, &only.nodes.all) {
-        if (strcmp(node->name, name) == 0)
-            return node->is_drained && string_starts(node->reason, mark);
-    }
-    return false;
+    const struct slurm_node *node = slurm_nodes_find(&only.nodes, name);
+
+    return node && node->is_drained && string_starts(node->reason, mark);
 }
 
 static bool was_drained(const char *name)
@@ -836,10 +852,12 @@ static int create(const struct engine_options *options, struct engine **ret, str
 
     if (options->rules->slurm_mode == SLURM_MODE_ALLOCATION)
         return allocation_engine_create(options, ret, err);
-    only.engine = (struct engine){
-        &ops,
-        { .starts_whole = true, .has_own_nodes = true, .has_output = true, .has_readings = true }
-    };
+    only.engine = (struct engine){ &ops,
+                                   { .has_parts = true,
+                                     .starts_whole = true,
+                                     .has_own_nodes = true,
+                                     .has_output = true,
+                                     .has_readings = true } };
     only.options = *options;
     int code = open_instance(options->state_dir, err);
     if (code == 0)

@@ -8,15 +8,6 @@
 
 static const char START[] = "MASTER_ADDR=";
 
-static const char *find_address(const struct slurm_nodes *nodes, const char *name)
-{
-    for (size_t i = 0; i < nodes->all.count; i++) {
-        if (strcmp(nodes->all.items[i].name, name) == 0)
-            return nodes->all.items[i].address;
-    }
-    return NULL;
-}
-
 struct engine_launch slurm_meeting_set(struct slurm_meeting *meeting,
                                        const struct slurm_nodes *nodes,
                                        const struct engine_launch *launch)
@@ -30,7 +21,9 @@ struct engine_launch slurm_meeting_set(struct slurm_meeting *meeting,
         if (!string_starts(launch->envp[count], START))
             continue;
         at = count;
-        address = find_address(nodes, launch->envp[count] + strlen(START));
+        const struct slurm_node *node =
+            slurm_nodes_find(nodes, launch->envp[count] + strlen(START));
+        address = node ? node->address : NULL;
     }
     if (!address)
         return set;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "engine/slurm/gres.h"
 
 enum { LIMIT_SLACK_MIN = 2 };
 
@@ -203,16 +204,19 @@ static char *pattern_of(const char *path)
     return text_take(&pattern);
 }
 
+static bool is_part(const struct engine_launch *launch)
+{
+    return launch->slices_count > 0 && launch->slices[0].milli < 1000;
+}
+
 static int check(const struct engine_launch *launches, uint32_t count, struct error *err)
 {
     for (uint32_t i = 0; i < count; i++) {
         const struct engine_launch *launch = &launches[i];
-        for (uint32_t k = 0; k < launch->slices_count; k++) {
-            if (launch->slices[k].milli != 1000)
-                return error_set(err, -ENOTSUP,
-                                 "engine slurm: it allocates whole GPUs only, not parts or MIG "
-                                 "instances");
-        }
+        if (is_part(launch) && (count > 1 || launch->slices_count > 1))
+            return error_set(err, -ENOTSUP,
+                             "engine slurm: it allocates a part of one GPU to a job with one "
+                             "member only");
         for (uint32_t k = 0; k < count && launch->slices_count > 0; k++) {
             const struct engine_launch *other = &launches[k];
             const struct engine_slice *last = other->slices + other->slices_count - 1;
@@ -224,6 +228,37 @@ static int check(const struct engine_launch *launches, uint32_t count, struct er
                                  launch->slices[0].model, last->model, launch->node);
         }
     }
+    return 0;
+}
+
+static bool has_several_models(const char *gres)
+{
+    AUTO_FREE char(*models)[GRES_MODEL_SIZE] = NULL;
+    uint32_t count = gres_models(gres, &models);
+    bool has = false;
+
+    for (uint32_t i = 1; i < count; i++)
+        has |= strcmp(models[i], models[0]) != 0;
+    return has;
+}
+
+/* A part of a GPU: as many of Slurm's parts as hold it. */
+static int set_part(struct slurm_component *component, const struct slurm_nodes *nodes,
+                    const struct engine_launch *launch, struct error *err)
+{
+    const struct slurm_node *node = slurm_nodes_find(nodes, launch->node);
+    const struct engine_slice *slice = &launch->slices[0];
+    const char *gres = node ? node->gres : NULL;
+    const char *name = slice->is_mps || gres_parts(gres, "shard") == 0 ? "mps" : "shard";
+    uint32_t parts = gres_parts(gres, name);
+
+    if (parts == 0)
+        return error_set(err, -ENOTSUP, "engine slurm: node %s offers no parts of GPUs (gres/%s)",
+                         launch->node, name);
+    free(component->gres);
+    component->gres = mem_printf("%s%s%s:%" PRIu64, name, has_several_models(gres) ? ":" : "",
+                                 has_several_models(gres) ? slice->model : "",
+                                 ((uint64_t)slice->milli * parts + 999) / 1000);
     return 0;
 }
 
@@ -362,8 +397,8 @@ static char *word_or_null(const char *word)
 }
 
 int slurm_order_make(const char *instance, const struct watch_rules *rules,
-                     const struct engine_launch *launches, uint32_t count, struct slurm_order **ret,
-                     struct error *err)
+                     const struct slurm_nodes *nodes, const struct engine_launch *launches,
+                     uint32_t count, struct slurm_order **ret, struct error *err)
 {
     const struct engine_launch *first = &launches[0];
     bool is_gang = count > 1;
@@ -373,6 +408,10 @@ int slurm_order_make(const char *instance, const struct watch_rules *rules,
         return code;
     AUTO(slurm_order) struct slurm_order *order = mem_zero(1, sizeof(*order));
     divide(order, launches, count);
+    if (is_part(first))
+        code = set_part(&order->components.items[0], nodes, first, err);
+    if (code < 0)
+        return code;
     order->name = mem_string(first->title && first->title[0] ? first->title : "tarn");
     order->comment = mark_write(instance, launches, count);
     order->partition = word_or_null(rules->slurm_partition);

@@ -28,10 +28,10 @@ struct slurm_mark {
     LIST(struct slurm_rank) ranks;
 };
 
-/* Fails with -ENOTSUP: Slurm cannot run these members as one job. */
+/* Fails with -ENOTSUP: Slurm cannot run these members as one job. nodes: as last seen. */
 int slurm_order_make(const char *instance, const struct watch_rules *rules,
-                     const struct engine_launch *launches, uint32_t count, struct slurm_order **ret,
-                     struct error *err);
+                     const struct slurm_nodes *nodes, const struct engine_launch *launches,
+                     uint32_t count, struct slurm_order **ret, struct error *err);
 
 /* The release of a job that was submitted to Slurm (slurm_adopt.h): its number there. */
 struct slurm_order *slurm_order_adopt(const char *instance, const struct engine_launch *launches,

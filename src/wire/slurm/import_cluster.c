@@ -233,10 +233,6 @@ static void report_node(struct import *import, const struct slurm_line *line)
         import_report_pair(import, line, "Gres",
                            "GPUs without a type have the model `gpu`: add a type, to request "
                            "models");
-    if (gres && (strstr(gres, "shard:") || strstr(gres, "mps:")))
-        import_report_pair(import, line, "Gres",
-                           "tarn allocates whole GPUs through Slurm, and shares them only in the "
-                           "mode `allocation`");
 }
 
 static void report_gres(struct import *import, const struct slurm_line *line)
@@ -249,12 +245,10 @@ static void report_gres(struct import *import, const struct slurm_line *line)
                                        "File=FILE, or AutoDetect=HOW");
     if (!name)
         return;
+    if (strcmp(name, "mps") == 0 || strcmp(name, "shard") == 0)
+        return;
     if (strcmp(name, "gpu") != 0)
-        import_report_pair(import, line, "Name",
-                           strcmp(name, "mps") == 0 || strcmp(name, "shard") == 0
-                               ? "tarn allocates whole GPUs through Slurm, and shares them only in "
-                                 "the mode `allocation`"
-                               : "tarn allocates GPUs only");
+        import_report_pair(import, line, "Name", "tarn allocates GPUs only");
     else if (!slurm_line_get(line, "Type") && !slurm_line_get(line, "AutoDetect"))
         import_report_pair(import, line, "Name",
                            "GPUs without a Type have the model `gpu`: add a type, to request "
