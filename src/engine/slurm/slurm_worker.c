@@ -17,7 +17,8 @@ enum {
     JOBS_EVERY_MS = 1000,
     SOON_MS = 50,
     SOON_FOR_MS = 3000,
-    LISTING_PART = 2, /* a look waits for slurmctld when many jobs end */
+    LISTING_PART = 2, /* a longer listing is asked for less often */
+    LISTINGS = 3,     /* the shortest of so many: one may wait long for slurmctld to start jobs */
     NODES_EVERY_MS = 5000,
     NODES_SOON_MS = 1000,
 };
@@ -51,6 +52,7 @@ static void request_release(struct request *request)
 struct worker_times {
     uint64_t due, nodes_due; /* the next looks */
     uint64_t submitted;      /* the last submission */
+    uint64_t took[LISTINGS]; /* the last looks, the latest first */
 };
 
 struct slurm_worker {
@@ -297,15 +299,18 @@ static void look_at_jobs(struct slurm_worker *worker)
 }
 
 /* When to look at the jobs again, after a look that began then. */
-static uint64_t next_look(const struct worker_times *times, uint64_t began, bool is_hasty)
+static uint64_t next_look(struct worker_times *times, uint64_t began, bool is_hasty)
 {
-    uint64_t now = uv_hrtime(), wait = SOON_MS * MS;
+    uint64_t now = uv_hrtime(), shortest = now - began;
 
-    if (!is_hasty && now > times->submitted + SOON_FOR_MS * MS)
-        return now + JOBS_EVERY_MS * MS;
-    if (wait < (now - began) * LISTING_PART)
-        wait = (now - began) * LISTING_PART;
-    return now + (wait < JOBS_EVERY_MS * MS ? wait : JOBS_EVERY_MS * MS);
+    memmove(&times->took[1], &times->took[0], sizeof(times->took) - sizeof(times->took[0]));
+    times->took[0] = now - began;
+    for (size_t i = 1; i < LISTINGS; i++)
+        shortest = times->took[i] < shortest ? times->took[i] : shortest;
+    uint64_t wait = shortest * LISTING_PART > SOON_MS * MS ? shortest * LISTING_PART : SOON_MS * MS;
+    if (wait > JOBS_EVERY_MS * MS || (!is_hasty && now > times->submitted + SOON_FOR_MS * MS))
+        wait = JOBS_EVERY_MS * MS;
+    return now + wait;
 }
 
 static void look(struct slurm_worker *worker, struct worker_times *times, bool is_hasty)
