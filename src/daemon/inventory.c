@@ -58,6 +58,7 @@ static void emit_node(struct inventory *inventory, const struct engine_node *sai
         now->rack = said->rack;
     if (or_empty(said->block)[0])
         now->block = said->block;
+    now->labels = said->labels;
     AUTO_FREE char *drained = mem_printf(ENGINE_DRAINED "%s", or_empty(said->reason));
     bool is_kept = said->is_on_call && now->state == NODE_DRAINED && !is_drained_by_engine(now);
     if (is_kept) {
@@ -82,7 +83,8 @@ static void emit_node(struct inventory *inventory, const struct engine_node *sai
     }
     if (!node || before.state != now->state || before.cpu_milli != now->cpu_milli ||
         before.memory_mib != now->memory_mib || !is_same(before.reason, now->reason) ||
-        !is_same(before.rack, now->rack) || !is_same(before.block, now->block))
+        !is_same(before.labels, now->labels) || !is_same(before.rack, now->rack) ||
+        !is_same(before.block, now->block))
         hub_emit(inventory->hub, &event);
 }
 

@@ -16,7 +16,7 @@ LUA = os.path.join(HERE, "..", "..", "share", "slurm", "job_submit.lua")
 @pytest.fixture(scope="module")
 def cluster():
     has_lua = slurm_cluster.has_lua()
-    cluster = slurm_cluster.Cluster(lines="JobSubmitPlugins=lua" if has_lua else "")
+    cluster = slurm_cluster.Cluster(lines="JobSubmitPlugins=lua" if has_lua else "", parts={"shard": 4})
     shutil.copy(LUA, cluster.root)
     cluster.has_lua = has_lua
     try:
@@ -165,3 +165,77 @@ def test_a_released_job_is_not_tarns_any_more(daemon, cluster):
     ended = daemon.api.wait_end(job["id"])
     assert (ended["result"], ended["cancel_reason"]) == ("cancelled", "cancelled or released in Slurm")
     assert say(cluster, number, "%T") == "PENDING"
+
+
+# In the manner of sbatch(1), srun(1), and Slurm's guides to generic resources, arrays, MPI and multiple cores: options, lines of the
+# script, what tarn makes of them, and how many lines they print.
+SCRIPTS = {
+    "tasks": (["-n4"], ["#SBATCH --time=1", "srun hostname | sort"], {"members": 1, "cpus": 4}, 4),
+    "members": ([], ["#SBATCH -N 2", "#SBATCH --ntasks-per-node=2", "#SBATCH --mem-per-cpu=100", "srun -l hostname"],
+              {"members": 2, "cpus": 2, "memory": 200}, 4),
+    "steps": ([], ["#SBATCH -N1 --gres=gpu:h100:4", "#SBATCH -n2", "srun --gres=gpu:h100:2 -n1 --exact hostname &", "srun --gres=gpu:h100:1 -n1 --exact hostname &", "wait"],
+              {"members": 1, "gpus": "h100:4"}, 2),
+    "gpus": (["--gpus=2", "--cpus-per-gpu=2", "--mem-per-gpu=100"], ["env | grep ^CUDA_VISIBLE_DEVICES"], {"gpus": "2", "cpus": 4, "memory": 200}, 1),
+    "gpus of tasks": (["-N1", "-n2", "--gpus-per-task=h100:1", "-c2"], ["srun hostname"], {"gpus": "h100:2", "cpus": 4}, 2),
+    "gpus of nodes": (["-N2", "--gpus-per-node=3"], ["srun hostname"], {"gpus": "3", "members": 2}, 2),
+    "shards": (["--gres=shard:2"], ["env | grep ^CUDA_VISIBLE_DEVICES"], {"gpus": "0.5"}, 1),
+    "exclusive": (["--exclusive", "-w", "n2"], ["hostname"], {"cpus": slurm_cluster.CPUS}, 1),
+    "programs": (["-n3"], ["printf '0 echo a\\n1-2 echo b %%t\\n' > \"$SLURM_SUBMIT_DIR/multi.$SLURM_JOB_ID\"", "srun --multi-prog \"$SLURM_SUBMIT_DIR/multi.$SLURM_JOB_ID\""],
+                 {"cpus": 3}, 3),
+    "feature": (["-C", "zone_b", "--signal=B:USR1@60", "--requeue", "--mail-type=NONE", "--export=ALL", "--nice=10"], ["echo $SLURMD_NODENAME"], {"members": 1}, 1),
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts_of_slurms_manuals_run(daemon, cluster, tmp_path, name):
+    options, lines, wanted, count = SCRIPTS[name]
+    script, out = tmp_path / "script.sh", tmp_path / "out"
+    script.write_text("#!/bin/bash\n" + "\n".join(lines) + "\n")
+    number = sbatch(cluster, "-D", str(tmp_path), "-o", str(out), *options, str(script))
+    (job,) = adopted(daemon, 1)
+    assert {key: job[key] for key in wanted} == wanted
+    assert daemon.api.wait_end(job["id"])["result"] == "ok", out.read_text() if out.exists() else ""
+    assert len(out.read_text().splitlines()) == count and say(cluster, number, "%T") == "COMPLETED"
+
+
+def test_the_time_limit_is_slurms_own(daemon, cluster):
+    number = sbatch(cluster, "-t", "10", "-o", "/dev/null", "--wrap", "sleep 1000")
+    (job,) = adopted(daemon, 1)
+    daemon.api.wait_state(job["id"], "running")
+    assert daemon.api.job(job["id"])["request"]["max_duration"] == 660
+    cluster.run("scontrol", "update", "jobid=" + number, "timelimit=20")
+    wait_until("tarn's follows", lambda: daemon.api.job(job["id"])["request"]["max_duration"] == 1260)
+
+
+def test_arrays_chains_and_later_jobs_arrive_when_slurm_lets_them(daemon, cluster, tmp_path):
+    first = sbatch(cluster, "-D", str(tmp_path), "--array=0-5%2", "-o", "%A_%a.out", "--wrap", "echo $SLURM_ARRAY_TASK_ID")
+    second = sbatch(cluster, "-D", str(tmp_path), "-d", f"afterok:{first}", "-o", "%x.%j", "-J", "collect", "--wrap", "cat *_*.out")
+    third = sbatch(cluster, "-D", str(tmp_path), "--dependency=singleton,afterany:" + second, "--begin=now+2", "-o", "last", "-J", "collect",
+                   "--wrap", "echo over")
+    never = sbatch(cluster, "-d", f"afternotok:{second}", "-o", "/dev/null", "--wrap", "true")
+    last = adopted(daemon, 8)[-1]
+    assert daemon.api.wait_end(last["id"])["result"] == "ok"
+    assert sorted((tmp_path / f"collect.{second}").read_text().split()) == list("012345")
+    assert (tmp_path / "last").read_text() == "over\n" and say(cluster, third, "%T") == "COMPLETED"
+    wait_until("it is said of the other", lambda: say(cluster, never, "%k").startswith("tarn: its dependency can never be met: afternotok:"))
+    assert len(daemon.api.jobs()) == 8
+
+
+def test_a_script_from_standard_input_and_commands_without_one(daemon, cluster, tmp_path):
+    hold = [] if cluster.has_lua else ["-H"]
+    fed = subprocess.run(["sbatch", *hold, "--parsable", "-N1", "-o", str(tmp_path / "fed")], input="#!/bin/sh\nsrun echo fed\n", text=True,
+                         stdout=subprocess.PIPE, env=cluster.environment(), check=True)
+    assert daemon.api.wait_end(adopted(daemon, 1)[0]["id"])["result"] == "ok" and fed.stdout.strip().isdigit()
+    assert (tmp_path / "fed").read_text() == "fed\n"
+    for number, words in enumerate((["srun", *hold, "-N2", "--gres=gpu:1"], ["salloc", *hold, "-N1", "--gpus=1", "-Q"])):
+        said = cluster.run(*words, "sh", "-c", "echo ran")
+        assert said.count("ran\n") == 2 - number, said
+        assert daemon.api.wait_end(adopted(daemon, 2 + number)[-1]["id"])["state"] == "ended"
+
+
+def test_a_heterogeneous_script_is_refused_in_the_comment(daemon, cluster, tmp_path):
+    script = tmp_path / "script.sh"
+    script.write_text("#!/bin/bash\n#SBATCH -n1 --gres=gpu:1\n#SBATCH hetjob\n#SBATCH -n2\nsrun hostname\n")
+    number = sbatch(cluster, "-o", "/dev/null", str(script))
+    wait_until("it is refused", lambda: "tarn: refused: it is a heterogeneous job" in say(cluster, number, "%k"))
+    assert not daemon.api.jobs()

@@ -13,6 +13,7 @@
 #include "engine/slurm/exporter_answer.h"
 #include "engine/slurm/gres.h"
 #include "engine/slurm/slurm_account.h"
+#include "engine/slurm/slurm_dependency.h"
 #include "engine/slurm/slurm_document.h"
 #include "engine/slurm/slurm_order.h"
 #include "engine/slurm/slurm_topology.h"
@@ -190,6 +191,12 @@ static void test_the_limit_of_slurm_is_read_back(void **state)
     assert_true(slurm_mark_duration(&mark, 123) == 119 * USEC_PER_MIN + 30 * USEC_PER_SEC);
     assert_true(slurm_mark_duration(&mark, 1) == USEC_PER_SEC);
     slurm_mark_release(&mark);
+    struct slurm_order *adopted = slurm_order_adopt("ab", &launch, 1, "4711_3");
+    assert_string_equal(adopted->comment, "tarn=ab/12.2 queue=prod limit=59-60 ranks=0@n1:1");
+    assert_true(slurm_mark_read("ab", adopted->comment, &mark));
+    assert_true(slurm_mark_duration(&mark, 59) == USEC_PER_HOUR);
+    slurm_mark_release(&mark);
+    slurm_order_destroy(adopted);
     slurm_order_destroy(order);
 }
 
@@ -227,7 +234,7 @@ static void test_ends_in_the_accounting(void **state)
 
 static void expect_document(const struct slurm_wish *wish, const char *words)
 {
-    const struct slurm_largest largest = { 4, 16000 };
+    const struct slurm_largest largest = { .gpus = 4, .shards = 4, .mps = 100, .cpu_milli = 16000 };
     struct error err = { "" };
     AUTO_FREE char *document = slurm_document(wish, &largest, &err);
 
@@ -261,13 +268,84 @@ static void test_what_a_held_job_asks_for(void **state)
                     START "\"nodes\":1,\"cpus\":16}");
     expect_document(&(struct slurm_wish){ .per_node = (char *)"gres:gpu:a:1,gres:gpu:b:1" },
                     "it asks for GPUs of several models");
-    expect_document(&(struct slurm_wish){ .per_node = (char *)"gres:shard:4" },
-                    "it asks for a part of a GPU");
+    expect_document(&(struct slurm_wish){ .per_job = (char *)"gres:gpu:h100:2",
+                                          .cpu_count = 1,
+                                          .cpus_per_gpu = (char *)"gres:gpu:3",
+                                          .mib_per_gpu = (char *)"gres:gpu:100" },
+                    START "\"nodes\":1,\"cpus\":6,\"gpus\":\"h100:2\",\"memory\":200}");
+    expect_document(&(struct slurm_wish){ .per_node = (char *)"gres:shard:3" },
+                    START "\"nodes\":1,\"cpus\":1,\"gpus\":\"0.750\"}");
+    expect_document(&(struct slurm_wish){ .per_node = (char *)"gres:shard:h100:4" },
+                    START "\"nodes\":1,\"cpus\":1,\"gpus\":\"h100:1\"}");
+    expect_document(&(struct slurm_wish){ .per_node = (char *)"gres:mps:h100:25" },
+                    START "\"nodes\":1,\"cpus\":1,\"gpus\":\"h100,mps=25%\"}");
+    expect_document(&(struct slurm_wish){ .per_node = (char *)"gres:shard:5" },
+                    "it asks for a part of a GPU that no node offers (shard:5)");
+    expect_document(&(struct slurm_wish){ .per_node = (char *)"gres:shard:1", .node_count = 2 },
+                    "it asks for parts of GPUs on several nodes");
     expect_document(&(struct slurm_wish){ .features = (char *)"[a|b]" },
                     "its constraint '[a|b]' is not a list of features");
     expect_document(&(struct slurm_wish){ .req_nodes = (char *)"n[1-2]" },
                     "it asks for several nodes by name");
     expect_document(&(struct slurm_wish){ .is_component = true }, "it is a heterogeneous job");
+}
+
+static void test_dependencies_of_a_held_job(void **state)
+{
+    static struct slurm_job items[] = {
+        { .id = 9, .phase = SLURM_IS_OVER, .end = SLURM_EXITED, .status = 256 },
+        { .id = 8,
+          .phase = SLURM_IS_OVER,
+          .end = SLURM_EXITED,
+          .has_run = true,
+          .started_at = 940 },
+        { .id = 7, .phase = SLURM_RUNS, .has_run = true, .started_at = 990, .name = (char *)"x" },
+        { .id = 21, .array = 20, .task = 1, .phase = SLURM_IS_OVER, .end = SLURM_EXITED },
+        { .id = 20, .array = 20, .task = SLURM_NO_TASK, .phase = SLURM_WAITS },
+        { .id = 31, .array = 30, .task = 0, .phase = SLURM_IS_OVER, .end = SLURM_CANCELLED },
+        { .id = 30, .array = 30, .task = 1, .phase = SLURM_IS_OVER, .end = SLURM_EXITED },
+    };
+    static const struct {
+        const char *dependency;
+        enum slurm_dependency answer;
+    } cases[] = {
+        { "", SLURM_DEPENDENCY_MET },
+        { "afterok:8(unfulfilled)", SLURM_DEPENDENCY_MET },
+        { "afterok:9(unfulfilled)", SLURM_DEPENDENCY_BROKEN },
+        { "afterok:7(unfulfilled)", SLURM_DEPENDENCY_WAITS },
+        { "afterok:8:7", SLURM_DEPENDENCY_WAITS },
+        { "afternotok:9", SLURM_DEPENDENCY_MET },
+        { "afternotok:8", SLURM_DEPENDENCY_BROKEN },
+        { "afterany:8(unfulfilled),afterany:9(unfulfilled)", SLURM_DEPENDENCY_MET },
+        { "afterany:8(unfulfilled),afterok:7(unfulfilled)", SLURM_DEPENDENCY_WAITS },
+        { "afterok:9(failed)?afterany:8(unfulfilled)", SLURM_DEPENDENCY_MET },
+        { "afterok:9?afterok:7", SLURM_DEPENDENCY_WAITS },
+        { "afterok:9?afterok:9", SLURM_DEPENDENCY_BROKEN },
+        { "after:7(unfulfilled)", SLURM_DEPENDENCY_MET },
+        { "after:7+1(unfulfilled)", SLURM_DEPENDENCY_WAITS },
+        { "after:8+1(unfulfilled)", SLURM_DEPENDENCY_MET },
+        { "afterok:20_*(unfulfilled)", SLURM_DEPENDENCY_WAITS },
+        { "afterok:20_1(unfulfilled)", SLURM_DEPENDENCY_WAITS }, /* not all are split off */
+        { "afterany:30_*(unfulfilled)", SLURM_DEPENDENCY_MET },
+        { "afterok:30_*(unfulfilled)", SLURM_DEPENDENCY_BROKEN },
+        { "afterok:30_1(unfulfilled)", SLURM_DEPENDENCY_MET },
+        { "afterany:99(unfulfilled)", SLURM_DEPENDENCY_MET }, /* forgotten */
+        { "singleton(unfulfilled)", SLURM_DEPENDENCY_WAITS },
+        { "afterburstbuffer:8(unfulfilled)", SLURM_DEPENDENCY_WAITS },
+        { "what", SLURM_DEPENDENCY_WAITS },
+    };
+    const struct slurm_jobs jobs = { .all = { .items = items, .count = COUNT_OF(items) } };
+    struct slurm_index index;
+
+    (void)state;
+    slurm_index_make(&jobs, &index);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct slurm_wish wish = { .dependency = (char *)(uintptr_t)cases[i].dependency };
+        struct slurm_job job = { .id = 40, .name = (char *)"x", .wish = &wish };
+        if (slurm_dependency_of(&index, &job, 1000) != cases[i].answer)
+            fail_msg("%s", cases[i].dependency);
+    }
+    slurm_index_release(&index);
 }
 
 static void expect_tasks(const char *text, uint32_t count, uint32_t last)
@@ -491,6 +569,7 @@ int main(void)
         cmocka_unit_test(test_what_slurm_cannot_allocate_is_refused),
         cmocka_unit_test(test_a_part_is_as_many_of_slurms_as_hold_it),
         cmocka_unit_test(test_parts_of_gpus),
+        cmocka_unit_test(test_dependencies_of_a_held_job),
         cmocka_unit_test(test_racks_and_blocks),
         cmocka_unit_test(test_an_exporter_s_answer),
         cmocka_unit_test(test_an_exporter_that_lies),

@@ -134,6 +134,7 @@ static void settle_nodes(struct doubts *doubts)
         settled.reported = (struct node_report){ .rack = mem_string(node->reported.rack),
                                                  .block = mem_string(node->reported.block),
                                                  .type = mem_string(node->reported.type),
+                                                 .labels = mem_string(node->reported.labels),
                                                  .is_spot = node->reported.is_spot };
         node_settle(&settled, settings_of(config, node->name));
         list_add(&doubts->nodes, settled);

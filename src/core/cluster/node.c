@@ -45,7 +45,10 @@ void node_settle(struct node *node, const struct node_settings *settings)
     set_either(&node->rack, settings ? settings->rack : NULL, reported->rack);
     set_either(&node->block, settings ? settings->block : NULL, reported->block);
     set_either(&node->type, settings ? settings->type : NULL, reported->type);
-    set_either(&node->labels, settings ? settings->labels : NULL, NULL);
+    const char *said = reported->labels ? reported->labels : "";
+    const char *more = settings ? settings->labels : "";
+    free(node->labels);
+    node->labels = mem_printf("%s%s%s", said, said[0] && more[0] ? "," : "", more);
     node->price_micro = has_price ? settings->price_micro : reported->price_micro;
     node->is_spot = reported->is_spot || (settings && settings->is_spot);
 }
@@ -55,6 +58,7 @@ void node_release(struct node *node)
     free(node->reported.rack);
     free(node->reported.block);
     free(node->reported.type);
+    free(node->reported.labels);
     free(node->labels);
     free(node->name);
     free(node->reason);

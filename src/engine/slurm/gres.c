@@ -81,6 +81,13 @@ uint32_t gres_parts(const char *gres, const char *name)
     return gpus > 0 && count / gpus <= UINT32_MAX ? (uint32_t)(count / gpus) : 0;
 }
 
+uint64_t gres_number(const char *text)
+{
+    const char *colon = text ? strrchr(text, ':') : NULL;
+
+    return colon && isdigit((unsigned char)colon[1]) ? count_at(colon) : 0;
+}
+
 static const char *add_range(const char *at, uint32_t *indices, uint32_t *count)
 {
     char *end;

@@ -22,6 +22,9 @@ uint32_t gres_count(const char *gres); /* GPUs of a node */
 /* Parts of this name ("shard", "mps") in each GPU of a node; 0: none. */
 uint32_t gres_parts(const char *gres, const char *name);
 
+/* The number at the end of "gres:gpu:4"; 0: there is none. */
+uint64_t gres_number(const char *text);
+
 /* Indices of the GPUs that a job has on a node, or parts of them, ascending within each type;
  * malloc'd. */
 uint32_t gres_indices(const char *gres, uint32_t **ret_indices);

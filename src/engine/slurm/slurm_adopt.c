@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/text.h"
+#include "engine/slurm/slurm_dependency.h"
 
 #define NAME_START "slurm/"
 
@@ -24,8 +26,11 @@ struct adopted {
 struct slurm_adopt {
     struct engine_options options;
     struct slurm_worker *worker;
-    LIST(struct adopted) all; /* ascending by name */
-    bool is_complete;         /* there was a listing */
+    LIST(struct adopted) all;      /* ascending by name */
+    bool is_complete;              /* there was a listing */
+    const struct slurm_jobs *jobs; /* while a listing is read */
+    struct slurm_index index;      /* of these, when a dependency needs it */
+    bool is_indexed;
 };
 
 struct slurm_adopt *slurm_adopt_create(const struct engine_options *options,
@@ -104,8 +109,10 @@ static void set_comment(struct slurm_adopt *adopt, struct adopted *adopted, cons
 
 /* ---- a listing ---- */
 
-void slurm_adopt_begin(struct slurm_adopt *adopt)
+void slurm_adopt_begin(struct slurm_adopt *adopt, const struct slurm_jobs *jobs)
 {
+    adopt->jobs = jobs;
+    adopt->is_indexed = false;
     LIST_EACH (struct adopted, adopted, &adopt->all)
         adopted->is_seen = false;
 }
@@ -122,10 +129,31 @@ static bool is_in(const char *partitions, const char *name)
     return false;
 }
 
+/* Whether jobs that it depends on keep it from running. */
+static bool is_kept_back(struct slurm_adopt *adopt, struct adopted *adopted,
+                         const struct slurm_job *job)
+{
+    const char *dependency = job->wish->dependency;
+
+    if (!dependency || !dependency[0])
+        return false;
+    if (!adopt->is_indexed)
+        slurm_index_make(adopt->jobs, &adopt->index);
+    adopt->is_indexed = true;
+    enum slurm_dependency answer = slurm_dependency_of(&adopt->index, job, time(NULL));
+    if (answer == SLURM_DEPENDENCY_BROKEN) {
+        AUTO_FREE char *comment =
+            mem_printf("tarn: its dependency can never be met: %.200s", dependency);
+        set_comment(adopt, adopted, comment);
+    }
+    return answer != SLURM_DEPENDENCY_MET;
+}
+
 /* The comment of a job before tarn: of a person, or of an earlier daemon. */
-static void arrive(struct slurm_adopt *adopt, const char *name, const struct slurm_wish *wish,
+static void arrive(struct slurm_adopt *adopt, const char *name, const struct slurm_job *job,
                    const struct slurm_largest *largest)
 {
+    const struct slurm_wish *wish = job->wish;
     struct adopted *adopted = find_or_add(adopt, name);
     uint64_t now = uv_now(adopt->options.loop);
     const struct passwd *account = NULL;
@@ -133,7 +161,7 @@ static void arrive(struct slurm_adopt *adopt, const char *name, const struct slu
 
     adopted->is_seen = true;
     if (adopted->is_released || adopted->is_over || adopted->due == 0 || now < adopted->due ||
-        !wish->is_ready)
+        !wish->is_ready || is_kept_back(adopt, adopted, job))
         return;
     adopted->due = now + AGAIN_MS;
     AUTO_FREE char *document = slurm_document(wish, largest, &err);
@@ -165,14 +193,14 @@ void slurm_adopt_see(struct slurm_adopt *adopt, const struct slurm_job *job,
     uint32_t count = slurm_tasks(wish->tasks, &tasks);
     for (uint32_t i = 0; i < count; i++) {
         AUTO_FREE char *name = mem_printf(NAME_START "%" PRIu32 "_%" PRIu32, wish->array, tasks[i]);
-        arrive(adopt, name, wish, largest);
+        arrive(adopt, name, job, largest);
     }
     if (count > 0)
         return;
     AUTO_FREE char *name =
         wish->array > 0 ? mem_printf(NAME_START "%" PRIu32 "_%" PRIu32, wish->array, wish->task)
                         : mem_printf(NAME_START "%" PRIu32, job->id);
-    arrive(adopt, name, wish, largest);
+    arrive(adopt, name, job, largest);
 }
 
 void slurm_adopt_end(struct slurm_adopt *adopt)
@@ -180,6 +208,9 @@ void slurm_adopt_end(struct slurm_adopt *adopt)
     size_t kept = 0;
 
     adopt->is_complete = true;
+    adopt->jobs = NULL;
+    if (adopt->is_indexed)
+        slurm_index_release(&adopt->index);
     if (!adopt->options.rules->slurm_adopt) /* they stay held, and tarn's jobs wait */
         return;
     for (size_t i = 0; i < adopt->all.count; i++) {

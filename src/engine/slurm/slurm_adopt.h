@@ -25,8 +25,8 @@ void slurm_adopt_destroy(struct slurm_adopt *adopt); /* NULL is fine */
 /* Whether this name is an arrival of Slurm; its number there, or NULL. */
 const char *slurm_adopt_number(const char *name);
 
-/* A listing of all jobs. */
-void slurm_adopt_begin(struct slurm_adopt *adopt);
+/* A listing of all jobs, which stay until its end. */
+void slurm_adopt_begin(struct slurm_adopt *adopt, const struct slurm_jobs *jobs);
 void slurm_adopt_see(struct slurm_adopt *adopt, const struct slurm_job *job,
                      const struct slurm_largest *largest);
 void slurm_adopt_end(struct slurm_adopt *adopt);

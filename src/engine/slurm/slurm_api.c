@@ -167,6 +167,8 @@ static const char *read_hindrance(const slurm_job_info_t *from)
 {
     if (from->state_reason == WAIT_PART_TIME_LIMIT)
         return "Slurm: its time limit exceeds that of the partition";
+    if (from->state_reason == WAIT_DEP_INVALID)
+        return "Slurm: its dependency can never be met";
     if (from->state_reason == WAIT_PART_NODE_LIMIT)
         return "Slurm: it needs more nodes than the partition allows for a job";
     return NULL;
@@ -212,6 +214,8 @@ static struct slurm_wish *read_wish(const slurm_job_info_t *from)
         .per_job = mem_string(from->tres_per_job),
         .per_task = mem_string(from->tres_per_task),
         .per_socket = mem_string(from->tres_per_socket),
+        .cpus_per_gpu = mem_string(from->cpus_per_tres),
+        .mib_per_gpu = mem_string(from->mem_per_tres),
         .cwd = mem_string(from->work_dir),
         .output = mem_string(output),
         .tasks = mem_string(from->array_task_str),
@@ -219,7 +223,8 @@ static struct slurm_wish *read_wish(const slurm_job_info_t *from)
         .task = from->array_task_id,
         .uid = from->user_id,
         .gid = from->group_id,
-        .node_count = from->num_nodes,
+        .node_count = from->max_nodes > 0 && from->max_nodes < from->num_nodes ? from->max_nodes
+                                                                               : from->num_nodes,
         .task_count = from->num_tasks,
         .cpu_count = from->num_cpus,
         .limit_min = from->time_limit < INFINITE - 1 ? from->time_limit : 0,
@@ -227,8 +232,8 @@ static struct slurm_wish *read_wish(const slurm_job_info_t *from)
         .is_memory_per_cpu = (from->pn_min_memory & MEM_PER_CPU) != 0,
         .is_exclusive = from->shared == JOB_SHARED_NONE,
         .is_component = from->het_job_id > 0,
-        .is_ready =
-            (!from->dependency || !from->dependency[0]) && from->eligible_time <= time(NULL),
+        .dependency = mem_string(from->dependency),
+        .is_ready = from->eligible_time <= time(NULL),
     };
     return wish;
 }
@@ -237,10 +242,11 @@ static void wish_destroy(struct slurm_wish *wish)
 {
     if (!wish)
         return;
-    char *texts[] = { wish->name,        wish->user,     wish->account,   wish->partition,
-                      wish->comment,     wish->features, wish->req_nodes, wish->exc_nodes,
-                      wish->reservation, wish->per_node, wish->per_job,   wish->per_task,
-                      wish->per_socket,  wish->cwd,      wish->output,    wish->tasks };
+    char *texts[] = { wish->name,         wish->user,        wish->account,   wish->partition,
+                      wish->comment,      wish->features,    wish->req_nodes, wish->exc_nodes,
+                      wish->reservation,  wish->per_node,    wish->per_job,   wish->per_task,
+                      wish->per_socket,   wish->cwd,         wish->output,    wish->tasks,
+                      wish->cpus_per_gpu, wish->mib_per_gpu, wish->dependency };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         free(texts[i]);
     free(wish);
@@ -249,13 +255,17 @@ static void wish_destroy(struct slurm_wish *wish)
 static struct slurm_job read_job(const slurm_job_info_t *from)
 {
     uint32_t base = from->job_state & JOB_STATE_BASE;
-    struct slurm_job job = { .id = from->job_id,
-                             .comment = mem_string(from->comment),
-                             .status = (int)from->exit_code,
-                             .limit_min =
-                                 from->time_limit < INFINITE - 1 ? from->time_limit : UINT32_MAX,
-                             .restarts = from->restart_cnt,
-                             .phase = SLURM_IS_OVER };
+    struct slurm_job job = {
+        .id = from->job_id,
+        .uid = from->user_id,
+        .array = from->array_job_id,
+        .task = from->array_task_id != NO_VAL ? from->array_task_id : SLURM_NO_TASK,
+        .comment = mem_string(from->comment),
+        .status = (int)from->exit_code,
+        .limit_min = from->time_limit < INFINITE - 1 ? from->time_limit : UINT32_MAX,
+        .restarts = from->restart_cnt,
+        .phase = SLURM_IS_OVER
+    };
 
     /* its devices are in use until it is complete */
     if (base == JOB_PENDING)
@@ -281,8 +291,10 @@ static struct slurm_job read_job(const slurm_job_info_t *from)
     }
     if (!(from->pn_min_memory & MEM_PER_CPU))
         job.memory_mib = (int64_t)from->pn_min_memory;
-    if (job.phase != SLURM_IS_OVER) /* most of a listing after many short jobs */
+    if (job.phase != SLURM_IS_OVER) { /* most of a listing after many short jobs */
+        job.name = mem_string(from->name);
         read_parts(from, &job);
+    }
     return job;
 }
 
@@ -294,6 +306,7 @@ static void job_release(struct slurm_job *job)
     }
     list_release(&job->parts);
     free(job->comment);
+    free(job->name);
     wish_destroy(job->wish);
 }
 

@@ -37,18 +37,24 @@ struct slurm_wish {
     char *name, *user, *account, *partition, *comment;
     char *features, *req_nodes, *exc_nodes, *reservation;
     char *per_node, *per_job, *per_task, *per_socket; /* "gres:gpu:h100:2" */
+    char *cpus_per_gpu, *mib_per_gpu;                 /* "gres:gpu:4" */
     char *cwd, *output;                               /* output: without patterns */
+    char *dependency;                                 /* "afterok:8(unfulfilled)" */
     char *tasks;                                      /* of an array that was not split: "0-9%2" */
     uint32_t array, task;                             /* array: its number; 0: none */
     uint32_t uid, gid;
     uint32_t node_count, task_count, cpu_count, limit_min; /* limit_min: 0: none */
     int64_t memory_mib;                                    /* 0: not stated */
     bool is_memory_per_cpu, is_exclusive, is_component;
-    bool is_ready; /* nothing but the hold keeps it from running: no dependency, no begin time */
+    bool is_ready; /* its begin time has come, if it has one */
 };
 
+enum { SLURM_NO_TASK = UINT32_MAX };
+
 struct slurm_job {
-    uint32_t id;
+    uint32_t id, uid;
+    uint32_t array, task; /* array: its number, 0: none; task: SLURM_NO_TASK: several or none */
+    char *name;           /* NULL: it is over */
     char *comment;
     enum slurm_phase phase;
     enum slurm_end end; /* if it is over */

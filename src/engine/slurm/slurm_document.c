@@ -12,8 +12,9 @@
 #include "engine/slurm/gres.h"
 
 struct gpus {
-    uint32_t count;
+    uint32_t count;              /* of a part: in thousandths of a GPU */
     char model[GRES_MODEL_SIZE]; /* "gpu": any */
+    bool is_part, is_mps;
 };
 
 static bool is_set(const char *text)
@@ -21,24 +22,50 @@ static bool is_set(const char *text)
     return text && text[0];
 }
 
-/* "gres:gpu:h100:2,gres:shard:1": parts of other kinds are Slurm's alone. */
-static int read_gpus(const char *text, uint32_t times, struct gpus *gpus, struct error *err)
+/* "shard:2", "mps:h100:50": as much of one GPU as tarn counts it. */
+static int read_part(const char *part, const struct slurm_largest *largest, struct gpus *gpus,
+                     struct error *err)
+{
+    AUTO_FREE char(*models)[GRES_MODEL_SIZE] = NULL;
+    bool is_mps = string_starts(part, "mps");
+    uint32_t parts = is_mps ? largest->mps : largest->shards;
+    AUTO_FREE char *word = mem_string_of(part, strcspn(part, ","));
+    AUTO_FREE char *as_gpu = mem_printf("gpu%s", word + strcspn(word, ":"));
+    uint64_t count = gres_number(word);
+
+    if (count == 0 && !strchr(word, ':'))
+        count = 1;
+    if (count == 0 || count > parts)
+        return error_set(err, -ENOTSUP, "it asks for a part of a GPU that no node offers (%s)",
+                         word);
+    gpus->is_part = true;
+    gpus->is_mps = is_mps;
+    gpus->count = (uint32_t)(count * 1000 / parts);
+    gres_models(as_gpu, &models);
+    memcpy(gpus->model, models[0], sizeof(gpus->model));
+    return 0;
+}
+
+/* "gres:gpu:h100:2", "gres:shard:1": resources of other kinds are Slurm's alone. */
+static int read_gpus(const char *text, uint32_t times, const struct slurm_largest *largest,
+                     struct gpus *gpus, struct error *err)
 {
     struct text plain = { 0 };
     AUTO_FREE char(*models)[GRES_MODEL_SIZE] = NULL;
+    int code = 0;
 
     for (const char *at = text ? text : ""; *at;) {
         size_t length = strcspn(at, ",");
         const char *part = string_starts(at, "gres:") || string_starts(at, "gres/") ? at + 5 : at;
         text_printf(&plain, "%s%.*s", plain.length > 0 ? "," : "", (int)(at + length - part), part);
-        if (string_starts(part, "shard") || string_starts(part, "mps"))
-            gpus->count = UINT32_MAX;
+        if (code == 0 && (string_starts(part, "shard") || string_starts(part, "mps")))
+            code = read_part(part, largest, gpus, err);
         at += length + (at[length] == ',');
     }
     uint32_t count = gres_models(text_string(&plain), &models);
     text_release(&plain);
-    if (gpus->count == UINT32_MAX)
-        return error_set(err, -ENOTSUP, "it asks for a part of a GPU");
+    if (code < 0)
+        return code;
     for (uint32_t i = 0; i < count; i++) {
         if (gpus->count > 0 && strcmp(gpus->model, models[i]) != 0)
             return error_set(err, -ENOTSUP, "it asks for GPUs of several models");
@@ -60,13 +87,15 @@ static int count_gpus(const struct slurm_wish *wish, const struct slurm_largest 
     struct gpus all = { 0 };
     uint32_t most = largest->gpus > 0 ? largest->gpus : 1;
 
-    int code = read_gpus(wish->per_node, 1, ret, err);
+    int code = read_gpus(wish->per_node, 1, largest, ret, err);
     if (code == 0 && ret->count == 0)
-        code = read_gpus(wish->per_job, 1, &all, err);
+        code = read_gpus(wish->per_job, 1, largest, &all, err);
     if (code == 0 && ret->count == 0 && all.count == 0)
-        code = read_gpus(wish->per_task, wish->task_count, &all, err);
+        code = read_gpus(wish->per_task, wish->task_count, largest, &all, err);
     if (code == 0 && is_set(wish->per_socket))
         code = error_set(err, -ENOTSUP, "it asks for GPUs of each socket");
+    if (code == 0 && ret->is_part && *nodes > 1)
+        code = error_set(err, -ENOTSUP, "it asks for parts of GPUs on several nodes");
     if (code < 0 || all.count == 0)
         return code;
     if (divide_up(all.count, *nodes) > most)
@@ -141,11 +170,36 @@ static int check(const struct slurm_wish *wish, struct error *err)
 }
 
 static int64_t cpus_of(const struct slurm_wish *wish, const struct slurm_largest *largest,
-                       uint32_t nodes)
+                       const struct gpus *gpus, uint32_t nodes)
 {
+    int64_t cpus = wish->cpu_count > 0 ? divide_up(wish->cpu_count, nodes) : 1;
+    int64_t of_gpus = gpus->is_part ? 0 : gpus->count * (int64_t)gres_number(wish->cpus_per_gpu);
+
     if (wish->is_exclusive && largest->cpu_milli >= 1000)
         return largest->cpu_milli / 1000;
-    return wish->cpu_count > 0 ? divide_up(wish->cpu_count, nodes) : 1;
+    return of_gpus > cpus ? of_gpus : cpus;
+}
+
+static int64_t memory_of(const struct slurm_wish *wish, const struct gpus *gpus, int64_t cpus)
+{
+    if (!gpus->is_part && gres_number(wish->mib_per_gpu) > 0)
+        return gpus->count * (int64_t)gres_number(wish->mib_per_gpu);
+    return wish->is_memory_per_cpu ? wish->memory_mib * cpus : wish->memory_mib;
+}
+
+static void add_gpus(struct text *json, const struct gpus *gpus)
+{
+    bool is_typed = strcmp(gpus->model, "gpu") != 0;
+
+    if (gpus->count == 0)
+        return;
+    text_printf(json, ",\"gpus\":\"%s", is_typed ? gpus->model : "");
+    if (gpus->is_mps)
+        text_printf(json, "%smps=%" PRIu32 "%%\"", is_typed ? "," : "", divide_up(gpus->count, 10));
+    else if (gpus->is_part && gpus->count < 1000)
+        text_printf(json, "%s0.%03" PRIu32 "\"", is_typed ? ":" : "", gpus->count);
+    else
+        text_printf(json, "%s%" PRIu32 "\"", is_typed ? ":" : "", gpus->is_part ? 1 : gpus->count);
 }
 
 char *slurm_document(const struct slurm_wish *wish, const struct slurm_largest *largest,
@@ -163,18 +217,14 @@ char *slurm_document(const struct slurm_wish *wish, const struct slurm_largest *
         code = add_where(wish, &where, err);
     if (code < 0)
         return NULL;
-    int64_t cpus = cpus_of(wish, largest, nodes);
-    bool is_typed = strcmp(gpus.model, "gpu") != 0;
+    int64_t cpus = cpus_of(wish, largest, &gpus, nodes), mib = memory_of(wish, &gpus, cpus);
     text_printf(&json,
                 "{\"run\":\": runs in Slurm\",\"requeue\":false,\"nodes\":%" PRIu32
                 ",\"cpus\":%" PRId64,
                 nodes, cpus);
-    if (gpus.count > 0)
-        text_printf(&json, ",\"gpus\":\"%s%s%" PRIu32 "\"", is_typed ? gpus.model : "",
-                    is_typed ? ":" : "", gpus.count);
-    if (wish->memory_mib > 0)
-        text_printf(&json, ",\"memory\":%" PRId64,
-                    wish->is_memory_per_cpu ? wish->memory_mib * cpus : wish->memory_mib);
+    add_gpus(&json, &gpus);
+    if (mib > 0)
+        text_printf(&json, ",\"memory\":%" PRId64, mib);
     if (wish->limit_min > 0)
         text_printf(&json, ",\"max_duration\":\"%" PRIu32 "m\"", wish->limit_min + 1);
     text_add(&json, text_string(&where));

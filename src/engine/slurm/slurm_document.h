@@ -10,9 +10,9 @@
 
 #include "engine/slurm/slurm_api.h"
 
-/* The largest node that the job can get. */
+/* The largest node that the job can get, and the fewest parts of a GPU (0: none has parts). */
 struct slurm_largest {
-    uint32_t gpus;
+    uint32_t gpus, shards, mps;
     int64_t cpu_milli;
 };
 

@@ -391,7 +391,7 @@ static void note_jobs(const struct slurm_jobs *jobs)
     bool is_any_missing = false;
 
     forget_foreign();
-    slurm_adopt_begin(only.adopt);
+    slurm_adopt_begin(only.adopt, jobs);
     for (size_t i = 0; i < jobs->all.count; i++) {
         const struct slurm_job *job = &jobs->all.items[i];
         struct slurm_mark mark;
@@ -497,6 +497,12 @@ static char *labels_of(const struct slurm_node *node)
     return text_take(&labels);
 }
 
+static void note_fewest(uint32_t *fewest, uint32_t parts)
+{
+    if (parts > 0 && (*fewest == 0 || parts < *fewest))
+        *fewest = parts;
+}
+
 static void report_node(const struct slurm_node *node)
 {
     AUTO_FREE char *labels = labels_of(node);
@@ -516,6 +522,8 @@ static void report_node(const struct slurm_node *node)
                                 .device_count = count };
     subtract_foreign(node, devices, count, &told);
     only.largest.gpus = count > only.largest.gpus ? count : only.largest.gpus;
+    note_fewest(&only.largest.shards, gres_parts(node->gres, "shard"));
+    note_fewest(&only.largest.mps, gres_parts(node->gres, "mps"));
     if (node->cpu_milli > only.largest.cpu_milli)
         only.largest.cpu_milli = node->cpu_milli;
     only.options.reports.node(only.options.reports.user, &told, false);

@@ -22,15 +22,27 @@ static uint32_t limit_of(const struct engine_launch *launch)
     return (uint32_t)((launch->duration_max + launch->grace) / USEC_PER_MIN) + LIMIT_SLACK_MIN;
 }
 
-static char *mark_write(const char *instance, const struct engine_launch *launches, uint32_t count)
+/* Of an adopted job, Slurm's limit is its own, and tarn's a minute later (slurm_document.h). */
+static void add_limit(struct text *mark, const struct engine_launch *launch, bool is_adopted)
+{
+    int64_t limit = limit_of(launch), grace_s = launch->grace / USEC_PER_SEC;
+
+    if (is_adopted && limit > 0) {
+        limit = launch->duration_max / USEC_PER_MIN - 1;
+        grace_s = -60;
+    }
+    if (limit > 0)
+        text_printf(mark, " limit=%" PRId64 "%+" PRId64, limit, grace_s);
+}
+
+static char *mark_write(const char *instance, const struct engine_launch *launches, uint32_t count,
+                        bool is_adopted)
 {
     struct text mark = { 0 };
 
     text_printf(&mark, "tarn=%s/%" PRIu64 ".%" PRIu32 " queue=%s", instance, launches[0].id.job,
                 launches[0].id.attempt, launches[0].queue);
-    if (limit_of(&launches[0]) > 0)
-        text_printf(&mark, " limit=%" PRIu32 "+%" PRId64, limit_of(&launches[0]),
-                    launches[0].grace / USEC_PER_SEC);
+    add_limit(&mark, &launches[0], is_adopted);
     text_add(&mark, " ranks=");
     for (uint32_t i = 0; i < count; i++)
         text_printf(&mark, "%s%" PRIu32 "@%s:%" PRIu32, i > 0 ? "," : "", launches[i].id.rank,
@@ -63,7 +75,7 @@ bool slurm_mark_read(const char *instance, const char *comment, struct slurm_mar
     if (!ranks || !string_starts(comment, start) ||
         sscanf(comment + strlen(start), "%" SCNu64 ".%" SCNu32, &ret->job, &ret->attempt) != 2)
         return false;
-    if (limit && sscanf(limit, " limit=%" SCNu32 "+%" SCNu32, &ret->limit_min, &ret->grace_s) != 2)
+    if (limit && sscanf(limit, " limit=%" SCNu32 "%" SCNd32, &ret->limit_min, &ret->grace_s) != 2)
         ret->limit_min = 0;
     if (read_ranks(ranks + strlen(" ranks="), ret))
         return true;
@@ -80,8 +92,8 @@ void slurm_mark_release(struct slurm_mark *mark)
 
 usec_t slurm_mark_duration(const struct slurm_mark *mark, uint32_t limit_min)
 {
-    usec_t duration =
-        ((usec_t)limit_min - LIMIT_SLACK_MIN) * USEC_PER_MIN - mark->grace_s * USEC_PER_SEC;
+    usec_t slack_min = mark->grace_s < 0 ? 0 : LIMIT_SLACK_MIN;
+    usec_t duration = ((usec_t)limit_min - slack_min) * USEC_PER_MIN - mark->grace_s * USEC_PER_SEC;
 
     return duration > USEC_PER_SEC ? duration : USEC_PER_SEC;
 }
@@ -413,7 +425,7 @@ int slurm_order_make(const char *instance, const struct watch_rules *rules,
     if (code < 0)
         return code;
     order->name = mem_string(first->title && first->title[0] ? first->title : "tarn");
-    order->comment = mark_write(instance, launches, count);
+    order->comment = mark_write(instance, launches, count, false);
     order->partition = word_or_null(rules->slurm_partition);
     order->account = word_or_null(rules->slurm_account);
     order->script = script_of(order, launches, count);
@@ -444,7 +456,7 @@ struct slurm_order *slurm_order_adopt(const char *instance, const struct engine_
     component.nodes = text_take(&nodes);
     list_add(&order->components, component);
     order->adopted = mem_string(adopted);
-    order->comment = mark_write(instance, launches, count);
+    order->comment = mark_write(instance, launches, count, true);
     return order;
 }
 

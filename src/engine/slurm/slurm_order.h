@@ -9,8 +9,9 @@
  *
  *   tarn=INSTANCE/JOB.ATTEMPT queue=QUEUE limit=MINUTES+SECONDS ranks=RANK@NODE:GPUS,...
  *
- * (limit: Slurm's, and the grace period in it; only if it has one), so that the job of an attempt
- * is found after any crash, and sacct can be joined with tarn.
+ * (limit: Slurm's, and the grace period in it, or of an adopted job "-60", by which tarn's is
+ * later; only if it has one), so that the job of an attempt is found after any crash, and sacct can
+ * be joined with tarn.
  */
 
 #include "core/engine.h"
@@ -24,7 +25,8 @@ struct slurm_rank {
 struct slurm_mark {
     uint64_t job;
     uint32_t attempt;
-    uint32_t limit_min, grace_s; /* limit_min: 0: none */
+    uint32_t limit_min; /* 0: none */
+    int32_t grace_s;    /* negative: tarn's limit is so much later than Slurm's */
     LIST(struct slurm_rank) ranks;
 };
 

@@ -19,6 +19,7 @@ enum {
     SOON_FOR_MS = 3000,
     LISTING_PART = 2, /* a longer listing is asked for less often */
     LISTINGS = 3,     /* the shortest of so many: one may wait long for slurmctld to start jobs */
+    WHOLE_EVERY_MS = 30000, /* also without a change: begin times come */
     NODES_EVERY_MS = 5000,
     NODES_SOON_MS = 1000,
 };
@@ -70,6 +71,7 @@ struct slurm_worker {
     /* of the thread */
     LIST(struct request) unanswered;
     int64_t since;
+    uint64_t listed;     /* uv_hrtime() of the last listing */
     uint64_t taken_away; /* the sum of their numbers in the last listing */
     char problem[ERROR_TEXT_SIZE], nodes_problem[ERROR_TEXT_SIZE];
 };
@@ -281,7 +283,7 @@ static void look_at_jobs(struct slurm_worker *worker)
     struct slurm_news news = { .kind = SLURM_NEWS_JOBS };
     struct error err;
 
-    if (worker->unanswered.count > 0)
+    if (worker->unanswered.count > 0 || uv_hrtime() > worker->listed + WHOLE_EVERY_MS * MS)
         worker->since = 0;
     int code = slurm_api_jobs(&worker->since, &news.jobs, &err);
     if (code < 0) {
@@ -291,6 +293,7 @@ static void look_at_jobs(struct slurm_worker *worker)
     tell_problem(worker, "");
     if (code == 0)
         return;
+    worker->listed = uv_hrtime();
     uint64_t taken_away = sum_taken_away(&news.jobs);
     if (taken_away != worker->taken_away) /* tarn must not start it again on a node that failed */
         look_at_nodes(worker);
