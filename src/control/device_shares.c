@@ -41,6 +41,17 @@ static bool may_have(const struct gpu_ask *ask, const struct device *device)
     return !device->is_gone && (!ask->model[0] || string_equal(device->model, ask->model));
 }
 
+/* How many of the parts of a device hold the share: by compute and by memory. */
+static int64_t parts_for(const struct gpu_ask *ask, const struct device *device, uint32_t parts)
+{
+    int64_t by_milli = ((int64_t)ask->milli * parts + GPU_MILLI - 1) / GPU_MILLI, by_memory = 0;
+
+    if (device->memory_mib > 0)
+        by_memory = (ask->memory_mib * parts + device->memory_mib - 1) / device->memory_mib;
+    int64_t wanted = by_milli > by_memory ? by_milli : by_memory;
+    return wanted < parts ? wanted : parts; /* more than it has: it is refused later */
+}
+
 /* Whole parts, of the devices with the coarsest ones: as many jobs fit as tarn counts. */
 static int round_up(const struct state *state, struct gpu_ask *ask, struct error *err)
 {
@@ -51,8 +62,7 @@ static int round_up(const struct state *state, struct gpu_ask *ask, struct error
         uint32_t parts = may_have(ask, device) ? parts_of(device, is_by_mps) : 0;
         if (parts == 0)
             continue;
-        uint32_t wanted = (ask->milli * parts + GPU_MILLI - 1) / GPU_MILLI;
-        uint32_t milli = wanted * GPU_MILLI / parts;
+        uint32_t milli = (uint32_t)(parts_for(ask, device, parts) * GPU_MILLI / parts);
         most = milli > most ? milli : most;
         is_any = true;
         is_known |= device->memory_mib > 0;
@@ -68,7 +78,7 @@ static int round_up(const struct state *state, struct gpu_ask *ask, struct error
         return error_set(err, REFUSED_NEVER,
                          "gpus: a part by memory, but the memory of such GPUs is not known; "
                          "expected a part like 0.5");
-    ask->milli = ask->milli > 0 ? most : 0;
+    ask->milli = most;
     return 0;
 }
 

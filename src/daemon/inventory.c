@@ -179,6 +179,13 @@ void inventory_device_event(const char *node, const struct probe_device *device,
         ret->device.sick = "its driver reports no name";
 }
 
+static int64_t known_memory(const struct state *state, const char *uuid)
+{
+    int64_t found = state_find_device(state, uuid);
+
+    return found >= 0 ? state->devices.items[found].memory_mib : 0;
+}
+
 static void emit_device(struct inventory *inventory, const struct engine_node *node, uint32_t index)
 {
     char name[INVENTORY_NAME_SIZE];
@@ -186,6 +193,8 @@ static void emit_device(struct inventory *inventory, const struct engine_node *n
 
     inventory_device_event(node->name, &node->devices[index], index, name, &event);
     keep_what_was_seen(state_of(inventory), or_empty(node->boot), &event.device);
+    if (event.device.memory_mib <= 0) /* it may be known later than the device */
+        event.device.memory_mib = known_memory(state_of(inventory), event.device.uuid);
     if (node->foreign_mib)
         event.device.foreign_mib = node->foreign_mib[index];
     event.device.labels = or_empty(node->labels);

@@ -394,7 +394,7 @@ static void a_share_by_mps_needs_mps(void **state)
 }
 
 /* As on a Slurm with four shards in each h100, and an a100 in two instances. */
-static void divide(struct desk *desk)
+static void divide(struct desk *desk, int64_t memory_mib)
 {
     for (size_t i = 0; i < desk->state->devices.count; i++) {
         const struct device *device = &desk->state->devices.items[i];
@@ -403,7 +403,7 @@ static void divide(struct desk *desk)
         bool is_instance = strcmp(device->model, "a100") == 0;
         event.device.model = is_instance ? "a100_3g.40gb" : "h100";
         event.device.labels = is_instance ? "" : "fast,gres.shard=4";
-        event.device.memory_mib = 0;
+        event.device.memory_mib = memory_mib;
         desk_tell(desk, event);
     }
     desk->control.has_parts = true;
@@ -419,13 +419,15 @@ static void parts_of_devices_are_those_that_the_engine_offers(void **state)
         { "0.5", "0.5", 2 },
         { "0.3", "0.5", 2 },
         { "h100:0.01", "h100:0.25", 2 },
+        { "mem=20G", "0.25,mem=20G", 2 },
+        { "0.1,mem=21G", "0.5,mem=21G", 2 },
         { "mig=3g.40gb", "a100_3g.40gb:1", 0 },
         { "mig=3g.40gb:2|h100:2", "a100_3g.40gb:2|h100:2", 0 },
     };
     (void)state;
     AUTO(desk) struct desk *desk = desk_create();
 
-    divide(desk);
+    divide(desk, 81920);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         AUTO_FREE char *document = mem_printf("{" JOB ", gpus: '%s'}", cases[i].gpus);
         const struct job *job = state_job(desk->state, desk_submit(desk, &desk->ana, document));
@@ -458,7 +460,7 @@ static void parts_that_the_engine_does_not_offer_are_refused(void **state)
     (void)state;
     AUTO(desk) struct desk *desk = desk_create();
 
-    divide(desk);
+    divide(desk, 0);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         AUTO_FREE char *document = mem_printf("{" JOB ", %s}", cases[i].wish);
         ASSERT_REFUSED(desk, submit_yaml(desk, &desk->ana, document, &err), REFUSED_NEVER,

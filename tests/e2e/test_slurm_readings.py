@@ -48,7 +48,7 @@ class Exporter:
 
 @pytest.fixture(scope="module")
 def cluster():
-    cluster = slurm_cluster.Cluster(nodes=2)
+    cluster = slurm_cluster.Cluster(nodes=2, parts={"shard": 4})
     try:
         cluster.start()
         yield cluster
@@ -198,3 +198,16 @@ def test_without_an_exporter_nothing_is_known_and_jobs_run(world, cluster):
     while time.monotonic() < end:
         assert not any(g["sick"] for g in gpus(world)), "that is no fault"
         time.sleep(0.5)
+
+
+def test_a_part_by_memory_is_as_much_of_the_gpu(world, cluster):
+    wait_until("the memory is known", lambda: {g["memory"] for g in gpus(world)} == {81559})
+    job = submit(world, "sleep 600", gpus="mem=30G")
+    world.api.wait_state(job, "running")
+    shown = cluster.run("scontrol", "show", "jobs")
+    assert "TresPerNode=gres:shard:2" in shown, shown
+    assert [(d["share"], d["memory"]) for d in world.api.job(job)["devices"]] == [(0.5, 30720)]
+    world.kill()
+    world.start()
+    assert {g["memory"] for g in gpus(world)} == {81559}
+    world.verify()

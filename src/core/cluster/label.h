@@ -4,9 +4,10 @@
 
 /* label - a name of a node or a device, with or without a value: "fast", "zone=a"
  *
- * An administrator sets labels; a list is a comma-separated text. A device has its own labels and
- * those of its node. Built-in labels follow from the node and the device: node, rack, block, type,
- * spot (without a value), model and kind; in addition, the name of its model.
+ * An administrator sets labels, and engines report some; a list is a comma-separated text. A device
+ * has its own labels and those of its node. Built-in labels follow from the node and the device:
+ * node, rack, block, type, spot (without a value), model and kind; in addition, the name of its
+ * model.
  */
 
 #include <stdbool.h>

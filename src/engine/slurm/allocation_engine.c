@@ -331,6 +331,7 @@ static void report_node(const struct slurm_node *node)
                                 .devices = devices,
                                 .device_count = count };
 
+    node_readings_fill(only.readings, devices, count);
     if (!allocation || allocation->given_back_at > 0 || allocation->is_completing ||
         allocation->first_ready_at == 0) {
         describe_free(node, &told);

@@ -64,11 +64,14 @@ static bool read_device(const json_t *from, struct exporter_device *ret)
     const json_t *reading = json_object_get(from, "reading");
     const char *trouble = json_string_value(json_object_get(from, "trouble"));
 
+    int64_t mib = json_integer_value(json_object_get(from, "memory"));
+
     *ret = (struct exporter_device){ 0 };
     if (!json_is_integer(index) || json_integer_value(index) < 0 ||
         json_integer_value(index) >= INDEX_MAX)
         return false;
     ret->index = (uint32_t)json_integer_value(index);
+    ret->memory_mib = mib > 0 && mib < VALUE_MAX ? mib : PROBE_UNKNOWN;
     ret->is_read = json_is_object(reading) && json_is_number(age) && json_number_value(age) >= 0 &&
                    json_number_value(age) < 1e9;
     if (ret->is_read) {

@@ -7,9 +7,11 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "core/device_watch.h"
+#include "core/probe.h"
 
 struct exporter_device {
     uint32_t index;
+    int64_t memory_mib;     /* PROBE_UNKNOWN */
     struct reading reading; /* at: its age; has: 0 if there is none */
     bool is_read;           /* there is a reading */
     int code;               /* as of probe_ops.sample */

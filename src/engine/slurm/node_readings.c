@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/map.h"
 #include "base/text.h"
 #include "engine/slurm/exporter_answer.h"
 #include "engine/slurm/gres.h"
@@ -40,6 +41,7 @@ struct device_news {
     char uuid[PROBE_UUID_SIZE];
     struct reading reading;
     bool is_read;
+    int64_t memory_mib; /* 0: not known */
     int code;
     char trouble[120];
     uint32_t xids[XIDS_MAX], xid_count;
@@ -61,7 +63,8 @@ struct node_readings {
     node_list nodes; /* their bodies must not move while they are asked */
     CURLM *multi;
     /* of the loop */
-    char *set; /* what was wanted last, as text */
+    char *set;         /* what was wanted last, as text */
+    struct map memory; /* hash of the device's name -> MiB */
 };
 
 static usec_t boot_time(void)
@@ -121,9 +124,13 @@ static void find_new_xids(const struct known_device *known, const struct exporte
 static void tell_device(struct node_readings *readings, struct asked_node *node,
                         const struct exporter_device *device)
 {
-    struct device_news news = { .reading = device->reading,
-                                .is_read = device->is_read || device->code < 0,
-                                .code = device->code };
+    struct device_news news = {
+        .reading = device->reading,
+        .is_read = device->is_read || device->code<0, .memory_mib = device->memory_mib> 0
+                       ? device->memory_mib
+                       : 0,
+        .code = device->code
+    };
     struct known_device *known = &node->known[device->index];
 
     slurm_device_name(node->name, device->index, news.uuid);
@@ -364,9 +371,23 @@ static void on_async(uv_async_t *async)
     news = { readings->news.items, readings->news.count, readings->news.capacity };
     memset(&readings->news, 0, sizeof(readings->news));
     uv_mutex_unlock(&readings->mutex);
-    for (size_t i = 0; i < news.count; i++)
-        report(readings, &news.items[i]);
+    LIST_EACH (const struct device_news, one, &news) {
+        if (one->memory_mib > 0)
+            map_set(&readings->memory, map_hash(one->uuid, strlen(one->uuid)),
+                    (uint64_t)one->memory_mib);
+        report(readings, one);
+    }
     list_release(&news);
+}
+
+void node_readings_fill(const struct node_readings *readings, struct probe_device *devices,
+                        uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t mib;
+        if (map_get(&readings->memory, map_hash(devices[i].uuid, strlen(devices[i].uuid)), &mib))
+            devices[i].memory_mib = (int64_t)mib;
+    }
 }
 
 static void list_wanted(const struct slurm_nodes *nodes, node_list *ret, struct text *ret_set)
@@ -449,6 +470,7 @@ void node_readings_destroy(struct node_readings *readings)
     forget_nodes(&readings->wanted);
     list_release(&readings->news);
     free(readings->set);
+    map_release(&readings->memory);
     curl_multi_cleanup(readings->multi);
     uv_mutex_destroy(&readings->mutex);
     uv_close((uv_handle_t *)&readings->async, on_closed);

@@ -39,4 +39,8 @@ void node_readings_destroy(struct node_readings *readings); /* NULL is fine */
 void node_readings_follow(struct node_readings *readings, const struct slurm_nodes *nodes,
                           uint32_t port);
 
+/* Set the memory of the devices for which an exporter has stated it. */
+void node_readings_fill(const struct node_readings *readings, struct probe_device *devices,
+                        uint32_t count);
+
 #endif

@@ -49,7 +49,7 @@ struct slurm_wish {
     bool is_ready; /* its begin time has come, if it has one */
 };
 
-enum { SLURM_NO_TASK = UINT32_MAX };
+#define SLURM_NO_TASK UINT32_MAX
 
 struct slurm_job {
     uint32_t id, uid;

@@ -520,6 +520,7 @@ static void report_node(const struct slurm_node *node)
                                     node->is_drained || node->is_silent || node->is_closed,
                                 .devices = devices,
                                 .device_count = count };
+    node_readings_fill(only.readings, devices, count);
     subtract_foreign(node, devices, count, &told);
     only.largest.gpus = count > only.largest.gpus ? count : only.largest.gpus;
     note_fewest(&only.largest.shards, gres_parts(node->gres, "shard"));
