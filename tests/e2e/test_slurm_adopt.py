@@ -150,9 +150,25 @@ def test_found_again_after_a_crash(daemon, cluster):
     with open(out) as file:
         ran = file.read().split()
     assert sorted(set(numbers) - {gone}, key=int) == sorted((n for n in ran if n != gone), key=int)
-    assert not [daemon.api.job(job["id"]) for job in daemon.api.jobs() if job["result"] not in ("ok", "cancelled") or job["attempt"] > 1]
+    odd = [(job["id"], job["result"], job["attempt"], job["reason"]) for job in map(lambda job: daemon.api.job(job["id"]), daemon.api.jobs())
+           if job["result"] not in ("ok", "cancelled") or job["attempt"] > 1]
+    assert not odd, f"{odd}\n{daemon.words()[-3000:]}"
     assert sum(job["result"] == "ok" for job in daemon.api.jobs()) == len(ran)
     daemon.verify()
+
+
+def test_a_job_that_is_removed_when_it_would_be_released_is_cancelled(daemon, cluster):
+    blockers = [submit(daemon, "sleep 1000", gpus="4") for _ in range(3)]
+    for blocker in blockers:
+        daemon.api.wait_state(blocker, "running")
+    numbers = [sbatch(cluster, "--gres=gpu:h100:4", "-o", "/dev/null", "--wrap", "sleep 1000") for _ in range(3)]
+    jobs = adopted(daemon, 6)[3:]
+    daemon.kill()
+    cluster.run("scancel", *numbers, *(number for blocker in blockers for number in slurm_jobs_of(daemon, blocker)))
+    daemon.start()  # which may start them before it hears of their ends
+    for job in jobs:
+        ended = daemon.api.wait_end(job["id"])
+        assert (ended["result"], ended["cancel_reason"]) == ("cancelled", "cancelled or released in Slurm")
 
 
 def test_a_released_job_is_not_tarns_any_more(daemon, cluster):

@@ -129,21 +129,23 @@ static bool is_in(const char *partitions, const char *name)
     return false;
 }
 
-/* Whether jobs that it depends on keep it from running. */
-static bool is_kept_back(struct slurm_adopt *adopt, struct adopted *adopted,
-                         const struct slurm_job *job)
+/* Asked once for all tasks of an array. */
+static enum slurm_dependency ask_dependency(struct slurm_adopt *adopt, const struct slurm_job *job)
 {
-    const char *dependency = job->wish->dependency;
-
-    if (!dependency || !dependency[0])
-        return false;
+    if (!job->wish->dependency || !job->wish->dependency[0])
+        return SLURM_DEPENDENCY_MET;
     if (!adopt->is_indexed)
         slurm_index_make(adopt->jobs, &adopt->index);
     adopt->is_indexed = true;
-    enum slurm_dependency answer = slurm_dependency_of(&adopt->index, job, time(NULL));
+    return slurm_dependency_of(&adopt->index, job, time(NULL));
+}
+
+static bool is_kept_back(struct slurm_adopt *adopt, struct adopted *adopted,
+                         const struct slurm_job *job, enum slurm_dependency answer)
+{
     if (answer == SLURM_DEPENDENCY_BROKEN) {
         AUTO_FREE char *comment =
-            mem_printf("tarn: its dependency can never be met: %.200s", dependency);
+            mem_printf("tarn: its dependency can never be met: %.200s", job->wish->dependency);
         set_comment(adopt, adopted, comment);
     }
     return answer != SLURM_DEPENDENCY_MET;
@@ -151,7 +153,7 @@ static bool is_kept_back(struct slurm_adopt *adopt, struct adopted *adopted,
 
 /* The comment of a job before tarn: of a person, or of an earlier daemon. */
 static void arrive(struct slurm_adopt *adopt, const char *name, const struct slurm_job *job,
-                   const struct slurm_largest *largest)
+                   enum slurm_dependency dependency, const struct slurm_largest *largest)
 {
     const struct slurm_wish *wish = job->wish;
     struct adopted *adopted = find_or_add(adopt, name);
@@ -161,7 +163,7 @@ static void arrive(struct slurm_adopt *adopt, const char *name, const struct slu
 
     adopted->is_seen = true;
     if (adopted->is_released || adopted->is_over || adopted->due == 0 || now < adopted->due ||
-        !wish->is_ready || is_kept_back(adopt, adopted, job))
+        !wish->is_ready || is_kept_back(adopt, adopted, job, dependency))
         return;
     adopted->due = now + AGAIN_MS;
     AUTO_FREE char *document = slurm_document(wish, largest, &err);
@@ -190,17 +192,18 @@ void slurm_adopt_see(struct slurm_adopt *adopt, const struct slurm_job *job,
 
     if (!wish || !rules->slurm_adopt || !is_in(wish->partition, rules->slurm_partition))
         return;
+    enum slurm_dependency dependency = ask_dependency(adopt, job);
     uint32_t count = slurm_tasks(wish->tasks, &tasks);
     for (uint32_t i = 0; i < count; i++) {
         AUTO_FREE char *name = mem_printf(NAME_START "%" PRIu32 "_%" PRIu32, wish->array, tasks[i]);
-        arrive(adopt, name, job, largest);
+        arrive(adopt, name, job, dependency, largest);
     }
     if (count > 0)
         return;
     AUTO_FREE char *name =
         wish->array > 0 ? mem_printf(NAME_START "%" PRIu32 "_%" PRIu32, wish->array, wish->task)
                         : mem_printf(NAME_START "%" PRIu32, job->id);
-    arrive(adopt, name, job, largest);
+    arrive(adopt, name, job, dependency, largest);
 }
 
 void slurm_adopt_end(struct slurm_adopt *adopt)

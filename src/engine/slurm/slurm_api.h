@@ -121,9 +121,9 @@ int slurm_api_jobs(int64_t *since, struct slurm_jobs *ret, struct error *err);
  * (no such partition). */
 int slurm_api_nodes(const char *partition, struct slurm_nodes *ret, struct error *err);
 /* Fails with -EAGAIN: there was no answer, so it may have been submitted. All other codes: Slurm
- * refused it. ret_id: 0: not known, of an adopted job. */
+ * refused it; -ESRCH: an adopted job waits no longer. ret_id: 0: not known, of an adopted job. */
 int slurm_api_submit(const struct slurm_order *order, uint32_t *ret_id, struct error *err);
-/* Fails with -EAGAIN or -ESRCH. */
+/* Fails with -EAGAIN, -ESRCH or -EINVAL. */
 int slurm_api_comment(const char *job, const char *comment, struct error *err);
 /* Drain a node for this reason, or with NULL end a drain with this mark, which begins its reason in
  * Slurm. A node that others drained stays as it is. Fails with -EAGAIN, or -EINVAL (Slurm refuses

@@ -598,6 +598,12 @@ static void on_refused(const struct slurm_news *news)
 
     if (!attempt || attempt->is_over)
         return;
+    if (news->is_gone) {
+        only.options.reports.cancelled(only.options.reports.user, attempt->job,
+                                       "cancelled or released in Slurm");
+        report_lost(attempt, "cancelled or released in Slurm before it ran");
+        return;
+    }
     snprintf(attempt->reason, sizeof(attempt->reason), "%.159s", news->words);
     report_end(attempt, (struct engine_outcome){ .kind = ENGINE_FAILED });
 }

@@ -135,6 +135,7 @@ static void submit(struct slurm_worker *worker, struct request *request)
         tell_submitted(worker, request, id);
     } else {
         snprintf(news.words, sizeof(news.words), "%s", err.text);
+        news.is_gone = code == -ESRCH;
         tell(worker, &news);
     }
     slurm_order_destroy(request->order);

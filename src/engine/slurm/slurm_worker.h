@@ -19,7 +19,7 @@
 
 enum slurm_news_kind {
     SLURM_NEWS_SUBMITTED, /* id */
-    SLURM_NEWS_REFUSED,   /* words */
+    SLURM_NEWS_REFUSED,   /* words, is_gone */
     SLURM_NEWS_JOBS,
     SLURM_NEWS_NODES,
     SLURM_NEWS_ENDED,   /* what Slurm's accounting knows; words: why it knows nothing */
@@ -32,6 +32,7 @@ struct slurm_news {
     uint64_t job; /* with SUBMITTED and REFUSED */
     uint32_t attempt, id;
     char words[ERROR_TEXT_SIZE];
+    bool is_gone; /* an adopted job, which was cancelled or released in Slurm */
     struct slurm_jobs jobs;
     struct slurm_nodes nodes;
 };
