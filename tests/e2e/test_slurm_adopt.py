@@ -166,9 +166,11 @@ def test_a_job_that_is_removed_when_it_would_be_released_is_cancelled(daemon, cl
     daemon.kill()
     cluster.run("scancel", *numbers, *(number for blocker in blockers for number in slurm_jobs_of(daemon, blocker)))
     daemon.start()  # which may start them before it hears of their ends
+    for blocker in blockers:
+        daemon.api.wait_end(blocker)
     for job in jobs:
         ended = daemon.api.wait_end(job["id"])
-        assert (ended["result"], ended["cancel_reason"]) == ("cancelled", "cancelled or released in Slurm")
+        assert (ended["result"], ended["cancel_reason"]) == ("cancelled", "cancelled or released in Slurm"), ended["reason"]
 
 
 def test_a_released_job_is_not_tarns_any_more(daemon, cluster):

@@ -642,8 +642,8 @@ static int update(job_desc_msg_t *job, const char *what, struct error *err)
 {
     if (slurm_update_job(job) == SLURM_SUCCESS)
         return 0;
-    bool is_gone = errno == ESLURM_ALREADY_DONE || errno == ESLURM_INVALID_JOB_ID ||
-                   errno == ESLURM_JOB_NOT_PENDING;
+    bool is_gone = errno == ESLURM_JOB_FINISHED || errno == ESLURM_ALREADY_DONE ||
+                   errno == ESLURM_INVALID_JOB_ID || errno == ESLURM_JOB_NOT_PENDING;
     int code = fail(what, err);
     return is_gone ? -ESRCH : code;
 }
