@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The API of the daemon (doc/spec/05-api.md). The session is in a cookie that this page cannot read.
 
+// The person who is logged in: the reply of /v1/whoami.
+export const me = {};
+
 export class Refused extends Error {
   constructor(status, message) { super(message); this.status = status; }
 }
