@@ -95,6 +95,7 @@ json_t *handle_job_action(struct call *call)
     if (!action)
         return NULL;
     action->is_immediate = verbs[i].kind == EVENT_CANCEL && query_is_on(call, "signal_now");
+    action->change.follows = verbs[i].kind == EVENT_REQUEUE && query_is_on(call, "following");
     return deferred_begin(call, &action->deferred, 0);
 }
 

@@ -28,7 +28,7 @@ static const struct {
     /* A listing of many jobs has to be there at once; the times of the last forecast will do. */
     { handle_list, true, 50 * USEC_PER_MS },       { handle_show, true, FORECAST_PATIENCE },
     { handle_why, true, FORECAST_PATIENCE },       { handle_when, false, FORECAST_PATIENCE },
-    { handle_forecast, false, FORECAST_PATIENCE },
+    { handle_pipeline, false, FORECAST_PATIENCE }, { handle_forecast, false, FORECAST_PATIENCE },
 };
 
 static bool take_id(const char **path, bool may_be_task, struct call *call)

@@ -522,6 +522,42 @@ def test_a_pipeline_is_requeued_from_what_failed(api, tmp_path):
     assert (tmp_path / "ran").read_text() == "a\nc\n"
 
 
+def test_a_pipeline_runs_again_from_a_stage(daemon, api, tmp_path):
+    number = api.submit(name="again", stages={name: dict({"run": "echo %s >> %s/ran" % (name, tmp_path), "env": daemon.env()}, **more)
+                                              for name, more in (("a", {}), ("b", {"needs": ["a"], "array": "0-1"}), ("c", {"needs": ["b"]}),
+                                                                 ("x", {"needs": ["a"]}), ("d", {"needs": ["c", "x"]}))})
+    assert api.wait_group(number)["result"] == "ok"
+    daemon.kill()
+    daemon.start()
+    stages = {stage["name"]: stage for stage in api.get("/v1/pipelines/%d" % number)["stages"]}
+    needs = {name: [need["stage"] for need in stage["needs"]] for name, stage in stages.items()}
+    assert needs == {"a": [], "b": [stages["a"]["id"]], "c": [stages["b"]["id"]], "x": [stages["a"]["id"]],
+                     "d": [stages["c"]["id"], stages["x"]["id"]]}
+    assert [name for name, stage in stages.items() if stage["critical"]][0] == "a" and stages["d"]["critical"]
+    ran = open(tmp_path / "ran").read().split()
+    assert sorted(ran) == ["a", "b", "b", "c", "d", "x"]
+    changed = api.post("/v1/jobs/%d/requeue?following=1" % stages["b"]["id"])["changed"]
+    assert len(changed) == 4
+    assert api.wait_group(number)["result"] == "ok"
+    again = open(tmp_path / "ran").read().split()[len(ran):]
+    assert again == ["b", "b", "c", "d"]
+    with pytest.raises(Refused, match="expected a stage"):
+        api.post("/v1/jobs/%d/requeue?following=1" % number)
+    with pytest.raises(Refused, match="there is none"):
+        api.get("/v1/pipelines/%d" % changed[0])
+    assert number in [one["id"] for one in api.get("/v1/pipelines")["pipelines"]]
+
+
+def test_a_pipeline_with_an_active_stage_does_not_run_again_from_there(daemon, api):
+    number = api.submit(name="busy", stages={"a": {"run": "true"}, "b": {"needs": ["a"], "run": "sleep 1000"}}, env=daemon.env())
+    stages = {stage["name"]: stage["id"] for stage in api.get("/v1/pipelines/%d" % number)["stages"]}
+    wait_until("b runs", lambda: api.job(stages["b"] + 1)["state"] == "running")
+    with pytest.raises(Refused, match="still active"):
+        api.post("/v1/jobs/%d/requeue?following=1" % stages["a"])
+    api.post("/v1/jobs/%d/cancel" % number)
+    api.wait_group(number)
+
+
 def test_a_pipeline_is_cancelled_as_a_whole(api):
     number = api.submit(name="long", stages={"a": {"run": "sleep 60"}, "b": {"needs": ["a"], "run": "true"},
                                              "z": {"when": "always", "run": "true"}})

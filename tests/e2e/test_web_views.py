@@ -49,3 +49,26 @@ def test_the_forecast_shows_reservations(page, box):
     page.wait_for("service", ".gantt")
     assert count(page, ".gantt .reservation .span") >= 6
     box.daemon.api.ask("DELETE", "/v1/reservations?name=service")
+
+
+def test_a_pipeline_is_drawn_and_runs_again_from_a_stage(page, box, tmp_path):
+    flag = tmp_path / "ready"
+    number = box.daemon.api.submit(name="nightly", env=box.daemon.env(), stages={
+        "prepare": {"run": "true"}, "train": {"needs": ["prepare"], "array": "0-2", "run": "test -e %s" % flag},
+        "report": {"needs": ["train"], "run": "true"}, "lint": {"needs": ["prepare"], "run": "true"}})
+    box.daemon.api.wait_group(number)
+    page.go("pipelines")
+    page.click("a[href='#/pipelines/%d']" % number)
+    page.wait_for("failed", "h1")
+    assert count(page, ".dag a") == 4 and count(page, ".dag path.edge") == 3
+    page.wait_for("prepare →", "dl")
+    page.wait_for("3 failed", "table")
+    flag.touch()
+    page.click("tr:nth-child(2) button")  # train
+    page.accept()
+    page.wait_for("ok", "h1")
+    page.click(".dag a[aria-label^='train']")
+    page.wait_for("3 rows", "caption")
+    page.go("job/%d" % number)
+    page.wait_for("nightly", "h1")
+    page.wait_for("Rerun from here")

@@ -32,6 +32,11 @@ def open_browser(folder, width=1280, height=900, is_dark=False):
     return webdriver.Chrome(service=Service(DRIVER), options=options)
 
 
+# Later: a question that the page asks would block the script.
+CLICK = ("if (!one || one.disabled) return false;"
+         "setTimeout(() => one.dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true}))); return true")
+
+
 class Page:
     def __init__(self, box, browser):
         self.box = box
@@ -57,13 +62,12 @@ class Page:
 
     def click(self, selector):
         tarn_test.wait_until("%s is there" % selector, lambda: self.browser.execute_script(
-            "const one = document.querySelector(arguments[0]); if (!one || one.disabled) return false; one.click(); return true",
-            selector))
+            "const one = document.querySelector(arguments[0]);" + CLICK, selector))
 
     def press(self, words, scope="main"):
         tarn_test.wait_until("the button %s" % words, lambda: self.browser.execute_script(
             "const one = [...document.querySelectorAll(arguments[0] + ' button')].find((b) => b.innerText === arguments[1]);"
-            "if (!one || one.disabled) return false; setTimeout(() => one.click()); return true", scope, words))
+            + CLICK, scope, words))
 
     def accept(self):
         from selenium.common.exceptions import NoAlertPresentException

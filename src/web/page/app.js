@@ -11,6 +11,7 @@ const VIEWS = {
   overview: { title: "Overview", load: () => import("/web/overview.js") },
   jobs: { title: "Jobs", load: () => import("/web/jobs.js") },
   job: { title: "Job", of: "jobs", load: () => import("/web/job.js") },
+  pipelines: { title: "Pipelines", load: () => import("/web/pipelines.js") },
   forecast: { title: "Forecast", load: () => import("/web/forecast.js") },
   queues: { title: "Queues", load: () => import("/web/queues.js") },
 };

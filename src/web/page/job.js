@@ -60,8 +60,9 @@ function reason(why) {
 // What an array, a stage or a pipeline is made of.
 function group(reply) {
   stopFollowing();
+  if (reply.kind === "pipeline") location.replace("#/pipelines/" + reply.id);
   return [h("h1", {}, (reply.kind || "group") + " " + reply.id + " " + (reply.name || "")),
-    h("p", {}, link("jobs?all=1", "All jobs")),
+    h("p", {}, link("jobs?all=1&group=" + reply.id, "Its jobs"), reply.parent ? [" · ", link("pipelines/" + reply.parent, "Pipeline " + reply.parent)] : null),
     facts(Object.entries(reply).filter(([, value]) => ["string", "number"].includes(typeof value)).map(([key, value]) => [key, String(value)]))];
 }
 
@@ -73,6 +74,7 @@ export async function view(query, refresh, id) {
   return [h("h1", {}, "Job " + job.label + " ", h("span", { class: stateClass(job) }, job.result || job.state)),
     actions(job, refresh),
     facts([["Name", job.name], ["Command", command], ["User", job.user], ["Queue", link("queues", job.queue)],
+      ["Part of", job.group ? link("job/" + job.group, String(job.group)) : null],
       ["GPUs", job.gpus], ["Devices", (job.devices || []).map((one) => one.node + ":" + one.index + " " + one.model).join(", ")],
       ["Ran on", job.ran_on], ["Priority", String(job.priority)], ["Wait", duration(job.wait_seconds)], ["Run", duration(job.run_seconds)],
       ["Cost", typeof job.cost === "number" && job.cost > 0 ? job.cost.toFixed(2) : null],
