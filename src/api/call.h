@@ -92,7 +92,7 @@ void reply_tagged(struct http_request *request, char *bytes); /* takes body */
 void reply_error(struct http_request *request, int code, const struct error *err);
 /* Refuse the request with the message in call->err. Returns NULL. */
 json_t *refuse(struct call *call, int code);
-/* The body as JSON: an object or a list. */
+/* The body, JSON or YAML by its Content-Type: an object or a list. */
 int read_body(struct call *call);
 /* Whether the query has only keys of the operation, with values of their kinds. */
 int check_query(struct call *call);

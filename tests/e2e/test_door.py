@@ -61,7 +61,7 @@ class Box:
         if host is not None:
             headers["Host"] = host
         try:
-            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            connection.request(method, path, body if body is None or isinstance(body, str) else json.dumps(body), headers)
             reply = connection.getresponse()
             text = reply.read()
             return reply.status, json.loads(text) if text.strip().startswith(b"{") else text

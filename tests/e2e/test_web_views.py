@@ -4,6 +4,7 @@
 import pytest
 
 import tarn_test
+from test_web import HOSTILE
 from webpage import box, browser, page  # noqa: F401 (fixtures)
 
 
@@ -72,3 +73,54 @@ def test_a_pipeline_is_drawn_and_runs_again_from_a_stage(page, box, tmp_path):
     page.go("job/%d" % number)
     page.wait_for("nightly", "h1")
     page.wait_for("Rerun from here")
+
+
+def enter(page, selector, value):
+    """As a person who types: the page hears each change."""
+    page.browser.execute_script(
+        "const one = document.querySelector(arguments[0]); one.value = arguments[1]; one.dispatchEvent(new Event('input', {bubbles: true}))",
+        selector, value)
+
+
+def value_of(page, selector):
+    return page.browser.execute_script("return document.querySelector(arguments[0]).value", selector)
+
+
+def test_a_job_is_written_checked_and_submitted(page, box):
+    page.go("submit")
+    page.wait_for("Valid: job train", "#verdict")
+    page.wait_for("h100", "table")  # what each model would mean
+    enter(page, "#document", "name: mine\nrun: echo from the page; sleep 1000\ngpus: 99\n")
+    page.wait_for("gpus", "#verdict.bad")
+    assert page.browser.execute_script("return document.querySelector('button.main').disabled")
+    enter(page, ".fields input[placeholder^='1, h100']", "2")
+    page.wait_for("Valid: job mine: 1 job", "#verdict")
+    assert "gpus: 2\n" in value_of(page, "#document") and "echo from the page" in value_of(page, ".fields textarea")
+    enter(page, ".fields textarea", "echo one\necho two; sleep 1000")
+    enter(page, ".fields label:nth-child(3) input", HOSTILE)
+    page.wait_for("name", "#verdict.bad")
+    assert count(page, "main img") == 0
+    enter(page, ".fields label:nth-child(3) input", "mine-again.1")
+    page.wait_for("Valid: job mine-again.1", "#verdict")
+    page.wait_for("Expected start")
+    page.click("button.main")
+    page.wait_for("two", "pre")
+    [job] = box.daemon.api.jobs()
+    assert job["name"] == "mine-again.1" and job["gpu_count"] == 2
+    page.go("submit?like=%d" % job["id"])
+    page.wait_for("Valid: job mine-again", "#verdict")
+    assert "echo one" in value_of(page, "#document")
+    for template in page.browser.execute_script("return [...document.querySelectorAll('optgroup option')].map((one) => one.value)"):
+        page.browser.execute_script("const one = document.querySelector('form select'); one.value = arguments[0];"
+                                    "one.dispatchEvent(new Event('change'))", template)
+        tarn_test.wait_until("it is checked", lambda: "Valid: " in page.text("#verdict") and "mine-again" not in page.text("#verdict"))
+
+
+def test_bodies_may_be_yaml(box):
+    token = box.token(scope="submit")
+    yaml = {"Content-Type": "application/yaml"}
+    status, reply = box.ask("POST", "/v1/jobs?dry_run=1", token, "name: a\nrun: 'true'\n", headers=yaml)
+    assert status == 200 and reply["submitted"][0]["name"] == "a"
+    for body, words in (("name: [", "body:"), ("just text", "expected an object"), ("a: &a [x]\nb: *c\n", "body:"), ("", "empty")):
+        status, reply = box.ask("POST", "/v1/jobs?dry_run=1", token, body, headers=yaml)
+        assert status == 400 and words in reply["error"]["message"], reply

@@ -17,7 +17,10 @@ async function check(reply) {
 
 export async function ask(method, path, body, headers) {
   const options = { method, headers: { ...headers }, credentials: "same-origin", cache: "no-store" };
-  if (body !== undefined) {
+  if (typeof body === "string") {
+    options.body = body;
+    options.headers["Content-Type"] = "application/yaml";
+  } else if (body !== undefined) {
     options.body = JSON.stringify(body);
     options.headers["Content-Type"] = "application/json";
   }

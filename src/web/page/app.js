@@ -13,6 +13,7 @@ const VIEWS = {
   job: { title: "Job", of: "jobs", load: () => import("/web/job.js") },
   pipelines: { title: "Pipelines", load: () => import("/web/pipelines.js") },
   forecast: { title: "Forecast", load: () => import("/web/forecast.js") },
+  submit: { title: "Submit", load: () => import("/web/submit.js") },
   queues: { title: "Queues", load: () => import("/web/queues.js") },
 };
 const SOON_MS = 300, EVERY_MS = 5000;

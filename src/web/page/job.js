@@ -72,7 +72,7 @@ export async function view(query, refresh, id) {
   const why = ["queued", "waiting", "held"].includes(job.state) ? await get("/v1/jobs/" + id + "/why") : null;
   const command = job.launch && job.launch.command ? job.launch.command.join(" ") : null;
   return [h("h1", {}, "Job " + job.label + " ", h("span", { class: stateClass(job) }, job.result || job.state)),
-    actions(job, refresh),
+    actions(job, refresh), job.launch ? h("p", {}, link("submit?like=" + job.id, "Submit one like it")) : null,
     facts([["Name", job.name], ["Command", command], ["User", job.user], ["Queue", link("queues", job.queue)],
       ["Part of", job.group ? link("job/" + job.group, String(job.group)) : null],
       ["GPUs", job.gpus], ["Devices", (job.devices || []).map((one) => one.node + ":" + one.index + " " + one.model).join(", ")],
