@@ -124,3 +124,51 @@ def test_bodies_may_be_yaml(box):
     for body, words in (("name: [", "body:"), ("just text", "expected an object"), ("a: &a [x]\nb: *c\n", "body:"), ("", "empty")):
         status, reply = box.ask("POST", "/v1/jobs?dry_run=1", token, body, headers=yaml)
         assert status == 400 and words in reply["error"]["message"], reply
+
+
+def test_what_if_compares_outcomes(page, box):
+    have_history(box)
+    running = box.daemon.api.submit(command=["sleep", "1000"], gpus=4, name="train", max_duration="1h", env=box.daemon.env())
+    waiting = box.daemon.api.submit(command=["sleep", "1000"], gpus=4, name="next", max_duration="1h", env=box.daemon.env())
+    tarn_test.wait_until("it runs", lambda: box.daemon.api.job(running)["state"] == "running")
+    page.go("whatif")
+    page.wait_for("As in force.", "#config-verdict")
+    page.press("Compare")
+    page.wait_for("Enter at least one change", ".bad")
+    enter(page, "[name=cancel]", str(running))
+    page.press("Compare")
+    page.wait_for("1 job starts sooner")
+    assert count(page, "table a[href='#/job/%d']" % waiting) == 1
+    enter(page, "[name=cancel]", "")
+    enter(page, "#newjob", "name: new\nrun: 'true'\ngpus: 1\n")
+    page.press("Compare")
+    page.wait_for("(new)", "table")
+    enter(page, "#newjob", "name: new\nrum: 'true'\n")
+    page.press("Compare")
+    page.wait_for("did you mean 'run'", ".bad")
+
+
+def test_the_configuration_is_edited_compared_applied_and_undone(page, box):
+    api = box.daemon.api
+    page.go("whatif")
+    page.wait_for("As in force.", "#config-verdict")
+    before = value_of(page, "#configuration")
+    enter(page, "#configuration", "queues:\n  research:\n    guarante: 2\n")
+    page.wait_for("did you mean 'guarantee'", "#config-verdict .bad")
+    enter(page, "#configuration", "queues:\n  research:\n    guarantee: 2\n    limit: 4\n")
+    page.wait_for("Valid", "#config-verdict")
+    page.wait_for("research", "#config-verdict .change")
+    page.press("Compare the present queue")
+    page.wait_for("The present queue under it")
+    page.press("Replay the last days")
+    page.wait_for("The last 7d under it")
+    page.press("Apply")
+    page.accept()
+    page.wait_for("applied: change", "#notices")
+    assert "research" in [queue["name"] for queue in api.get("/v1/queues")["queues"]]
+    page.wait_for("As in force.", "#config-verdict")
+    page.press("Undo")
+    page.accept()
+    page.wait_for("restored", "#notices")
+    assert "research" not in [queue["name"] for queue in api.get("/v1/queues")["queues"]]
+    tarn_test.wait_until("the editor is as before", lambda: value_of(page, "#configuration") == before)

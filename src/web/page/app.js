@@ -14,6 +14,7 @@ const VIEWS = {
   pipelines: { title: "Pipelines", load: () => import("/web/pipelines.js") },
   forecast: { title: "Forecast", load: () => import("/web/forecast.js") },
   submit: { title: "Submit", load: () => import("/web/submit.js") },
+  whatif: { title: "What if", load: () => import("/web/whatif.js") },
   queues: { title: "Queues", load: () => import("/web/queues.js") },
 };
 const SOON_MS = 300, EVERY_MS = 5000;
