@@ -7,7 +7,7 @@
 #include "api/routes.h"
 #include "base/units.h"
 
-enum { REPORT_DAYS_MAX = 366, ROWS = 20 };
+enum { REPORT_DAYS_MAX = 366, ROWS = 20, PERIODS_MAX = 1000, MONTHS = -1 };
 
 static void release_report(struct asked *asked)
 {
@@ -51,13 +51,35 @@ static void complete(struct api_study *study)
 
 static int read_by(const struct call *call)
 {
-    static const char *const words[] = { "user", "queue", "job", "model" };
+    static const char *const words[] = { "user", "queue", "job", "model", "stage" };
     const char *by = http_query(call->request, "by");
     int i = 0;
 
     while (by && strcmp(words[i], by) != 0) /* the route has these only */
         i++;
     return i;
+}
+
+/* ?step=1h, or month: the length of periods; 0: none. */
+static int read_step(const struct call *call, usec_t last, usec_t *ret, struct error *err)
+{
+    const char *step = http_query(call->request, "step");
+
+    *ret = 0;
+    if (!step)
+        return 0;
+    if (strcmp(step, "month") == 0) {
+        *ret = MONTHS;
+        return 0;
+    }
+    int code = units_parse_duration(step, ret, err);
+    if (code < 0)
+        return error_prefix(err, code, "step");
+    if (*ret < USEC_PER_MIN || last / *ret > PERIODS_MAX)
+        return error_set(err, -ERANGE,
+                         "step '%.40s': expected month, or at least 1m and at most %d steps", step,
+                         PERIODS_MAX);
+    return 0;
 }
 
 static int read_question(struct call *call, struct asked *asked, struct error *err)
@@ -72,10 +94,14 @@ static int read_question(struct call *call, struct asked *asked, struct error *e
     if (study->last <= 0 || study->last > REPORT_DAYS_MAX * USEC_PER_DAY)
         return error_set(err, -ERANGE, "last '%.40s': expected up to %d days, like 7d", last,
                          REPORT_DAYS_MAX);
+    usec_t step;
+    code = read_step(call, study->last, &step, err);
+    if (code < 0)
+        return code;
     if (!study->who->is_admin)
         study->hides_from = study->who->name;
-    study->report = json_pack("{s:i, s:i}", "by", read_by(call), "shown",
-                              (int)query_number(call, "shown", ROWS));
+    study->report = json_pack("{s:i, s:i, s:I}", "by", read_by(call), "shown",
+                              (int)query_number(call, "shown", ROWS), "step", (json_int_t)step);
     return 0;
 }
 

@@ -172,3 +172,31 @@ def test_the_configuration_is_edited_compared_applied_and_undone(page, box):
     page.wait_for("restored", "#notices")
     assert "research" not in [queue["name"] for queue in api.get("/v1/queues")["queues"]]
     tarn_test.wait_until("the editor is as before", lambda: value_of(page, "#configuration") == before)
+
+
+def test_money_shows_cost_and_use(page, box):
+    api = box.daemon.api
+    api.put("/v1/config", {"prices": {"h100": 3.2}, "queues": {"research": {}}})
+    job = api.submit(command=["sleep", "1000"], gpus=2, name="paid", queue="research", env=box.daemon.env())
+    tarn_test.wait_until("it costs", lambda: api.job(job)["cost"] > 0)
+    number = api.submit(name="nightly", stages={"train": {"run": "true", "gpus": 1}}, env=box.daemon.env())
+    api.wait_group(number)
+    page.go("money")
+    page.wait_for("research", "table")
+    page.wait_for("unallocated", "table")
+    page.go("money?by=stage&last=366d")
+    page.wait_for("train", "table")
+    page.wait_for("by month", "caption")
+    page.go("money?by=job&last=1d")
+    page.click("table a[href='#/job/%d']" % job)
+    page.wait_for("Job %d" % job, "h1")
+    periods = api.get("/v1/report?last=1h&step=10m")["periods"]
+    total = api.get("/v1/report?last=1h")["total"]
+    assert sum(one["cost"] for one in periods) == pytest.approx(total["cost"], rel=0.5)
+    assert sum(one["starts"] for one in periods) >= 2
+    for step, words in (("1s", "at least 1m"), ("x", "step"), ("-1h", "step")):
+        with pytest.raises(tarn_test.Refused, match=words):
+            api.get("/v1/report?step=" + step)
+    api.post("/v1/jobs/%d/cancel" % job)
+    api.wait_end(job)
+    api.put("/v1/config", {})

@@ -14,7 +14,17 @@
 
 enum { REPORT_WORST_MAX = 5 };
 
-enum report_by { REPORT_BY_USER, REPORT_BY_QUEUE, REPORT_BY_JOB, REPORT_BY_MODEL, REPORT_BYS };
+/* As a step: months of the calendar. */
+#define REPORT_MONTHS (-1)
+
+enum report_by {
+    REPORT_BY_USER,
+    REPORT_BY_QUEUE,
+    REPORT_BY_JOB,
+    REPORT_BY_MODEL,
+    REPORT_BY_STAGE,
+    REPORT_BYS
+};
 
 struct report_ask {
     enum report_by by;

@@ -15,6 +15,7 @@ const VIEWS = {
   forecast: { title: "Forecast", load: () => import("/web/forecast.js") },
   submit: { title: "Submit", load: () => import("/web/submit.js") },
   whatif: { title: "What if", load: () => import("/web/whatif.js") },
+  money: { title: "Money", load: () => import("/web/money.js") },
   queues: { title: "Queues", load: () => import("/web/queues.js") },
 };
 const SOON_MS = 300, EVERY_MS = 5000;
