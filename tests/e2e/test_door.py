@@ -342,6 +342,41 @@ def test_a_server_with_another_certificate_is_noticed(box):
         tarn_test.remove_folder(other)
 
 
+# ---- the audit ----
+
+def test_each_change_is_in_the_audit(box):
+    api, me = box.daemon.api, pwd.getpwuid(os.geteuid()).pw_name
+    node = api.get("/v1/nodes")["nodes"][0]["name"]
+    token = box.token(name="auditor", scope="submit")
+    number = int(token.split("_")[1])
+    assert box.ask("POST", "/v1/jobs", token, {"command": ["true"]})[0] == 201
+    assert box.ask("POST", "/v1/jobs?dry_run=1", token, {"command": ["true"]})[0] == 200
+    assert box.ask("POST", "/v1/nodes/%s/drain" % node, token)[0] == 403
+    api.post("/v1/nodes/%s/drain" % node)
+    api.post("/v1/nodes/%s/undrain" % node)
+    api.put("/v1/config?dry_run=1", {"queues": {"x": {}}})
+    box.daemon.kill()
+    box.daemon.start()
+    changes = api.get("/v1/audit?last=1h")["changes"]
+    undrained, drained, submitted, created = changes[:4]
+    assert (undrained["operation"], undrained["path"]) == ("undrainNode", "/v1/nodes/%s/undrain" % node)
+    assert (drained["user"], drained["by"], drained["token"]) == (me, "peer", None)
+    assert (submitted["operation"], submitted["by"], submitted["token"]) == ("submitJobs", "token", number)
+    assert created["operation"] == "createToken"
+    two = api.get("/v1/audit?limit=2")
+    assert two["changes"] == changes[:2] and two["older"]
+    assert api.get("/v1/audit?user=nobody")["changes"] == []
+    log_in(box, scope="admin")
+    done = box.tarn("audit", "-n", "5", TARN_HOST=box.url)
+    assert re.search(r"token %d +submitJobs +/v1/jobs$" % number, done.stdout, re.M), done.stdout
+    status, reply = box.ask("GET", "/v1/audit?user=someone", box.token(scope="read"))
+    assert status == 403 and "only administrators" in message(reply)
+    status, reply = box.ask("GET", "/v1/audit?last=1h", box.token(scope="read"))
+    assert status == 200 and {one["user"] for one in reply["changes"]} == {me}
+    with pytest.raises(tarn_test.Refused, match="up to 366 days"):
+        api.get("/v1/audit?last=999d")
+
+
 # ---- doors that must not open, and the trusted proxy ----
 
 @pytest.mark.parametrize("options, words", [

@@ -200,3 +200,65 @@ def test_money_shows_cost_and_use(page, box):
     api.post("/v1/jobs/%d/cancel" % job)
     api.wait_end(job)
     api.put("/v1/config", {})
+
+
+def answer(page, words):
+    """What a person enters where the page asks for a line."""
+    from selenium.common.exceptions import NoAlertPresentException
+
+    def is_answered():
+        try:
+            page.browser.switch_to.alert.send_keys(words)
+            page.browser.switch_to.alert.accept()
+            return True
+        except NoAlertPresentException:
+            return False
+    tarn_test.wait_until("the page asks", is_answered)
+
+
+def test_an_administrator_drains_revokes_and_reads_the_audit(page, box):
+    api = box.daemon.api
+    node = api.get("/v1/nodes")["nodes"][0]["name"]
+    page.go("admin")
+    page.click("[aria-label='Drain node %s']" % node)
+    answer(page, "new fan " + HOSTILE)
+    page.wait_for("new fan " + HOSTILE, "table")
+    assert api.get("/v1/nodes")["nodes"][0]["state"] == "drained" and count(page, "main img") == 0
+    page.click("[aria-label='Undrain node %s']" % node)
+    tarn_test.wait_until("it is enabled", lambda: api.get("/v1/nodes")["nodes"][0]["state"] == "up")
+    page.click("[aria-label='Drain device %s:1']" % node)
+    answer(page, "looks odd")
+    page.wait_for("looks odd", "table")
+    page.click("[aria-label='Undrain device %s:1']" % node)
+    token = box.token(name="to be revoked", scope="read")
+    number = int(token.split("_")[1])
+    page.go("admin/tokens")
+    page.click("[aria-label='Revoke token %d']" % number)
+    page.accept()
+    tarn_test.wait_until("it is revoked", lambda: box.ask("GET", "/v1/jobs", token)[0] == 401)
+    page.go("admin/audit?last=1h")
+    page.wait_for("drainNode", "table")
+    page.wait_for("/v1/tokens/%d" % number, "table")
+    assert page.text("table").count("createToken") >= 1
+
+
+def test_a_person_without_rights_sees_their_own_things_only(page, box):
+    page.browser.delete_all_cookies()
+    page.browser.get("about:blank")
+    page.browser.get(box.url)
+    page.wait_for("Access token", "main")
+    enter(page, "#token", box.token(scope="read"))
+    page.press("Log in")
+    page.wait_for("Overview", "h1")
+    page.go("admin")
+    page.wait_for("Devices", "h2")
+    assert "Drain" not in page.text("button") and "administrator" not in page.text("#who")
+    page.go("submit")
+    page.wait_for("the scope of the token is 'read'", "#verdict.bad")
+    page.go("whatif")
+    page.wait_for("the scope of the token is 'read'", "#config-verdict .bad")
+    page.go("admin/audit")
+    page.wait_for("Audit", "nav")
+    for place in ("overview", "jobs", "pipelines", "forecast", "money", "queues", "admin/tokens"):
+        page.go(place)
+        tarn_test.wait_until("%s is shown" % place, lambda: page.text("h1").lower() in place)

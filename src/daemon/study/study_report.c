@@ -141,7 +141,13 @@ static int answer(const json_t *question, json_t **ret, struct error *err)
     return code;
 }
 
+static int choose_answer(const json_t *question, json_t **ret, struct error *err)
+{
+    return json_is_true(json_object_get(question, "audit")) ? audit_view(question, ret, err)
+                                                            : answer(question, ret, err);
+}
+
 int run_report_study(void)
 {
-    return study_answer(answer);
+    return study_answer(choose_answer);
 }

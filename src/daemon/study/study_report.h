@@ -36,6 +36,9 @@ struct report_ask {
 
 json_t *report_view(const struct ledger *ledger, const struct report_ask *ask); /* new */
 
+/* The answer to a question about changes, {"audit": true, ...} (study_audit.c); new. */
+int audit_view(const json_t *question, json_t **ret, struct error *err);
+
 /* tarn --report; returns its exit status. */
 int run_report_study(void);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views by the address (#/jobs?user=ana), drawn again when something changes.
 //
-// A view is a module: view(query, refresh, id) returns its content. `isForm`: what a person enters there is kept, so it
-// is drawn only when the address changes. leave(): another view follows. A view is loaded when it is first shown.
+// A view is a module: view(query, refresh, id) returns its content. `isForm` (or isForm(id)): what a person enters
+// there is kept, so it is drawn only when the address changes. leave(): another view follows. A view is loaded when it is first shown.
 import { ask, get, me } from "/web/api.js";
 import { h, link, notice } from "/web/dom.js";
 import * as login from "/web/login.js";
@@ -17,6 +17,7 @@ const VIEWS = {
   whatif: { title: "What if", load: () => import("/web/whatif.js") },
   money: { title: "Money", load: () => import("/web/money.js") },
   queues: { title: "Queues", load: () => import("/web/queues.js") },
+  admin: { title: "Admin", load: () => import("/web/admin.js") },
 };
 const SOON_MS = 300, EVERY_MS = 5000;
 
@@ -69,7 +70,7 @@ async function draw() {
     const module = await about.load();
     if (mine !== turn) return;
     if (isNew && shown && shown !== module) leaveShown();
-    if (!isNew && module.isForm) return;
+    if (!isNew && (typeof module.isForm === "function" ? module.isForm(place.id) : module.isForm)) return;
     shown = module;
     const content = await module.view(place.query, soon, place.id);
     if (mine !== turn) return;
