@@ -2,7 +2,8 @@
 /* Streams: the output of a job while it grows, and server-sent events.
  *
  * A follower is woken when its job changes. Followers of an output are woken 20 times a second,
- * because a growing file sends no notice. Every 15 s all are woken, to find closed connections.
+ * because a growing file sends no notice. Every 15 s all are woken, to find closed connections. A
+ * stream ends within a second after its token was revoked or has expired.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,6 +23,7 @@
 enum {
     TICK_MS = 50,
     TICKS_PER_BEAT = 15000 / TICK_MS,
+    TICKS_PER_SECOND = 1000 / TICK_MS,
     CHUNK = 64 * 1024,
     TAIL_BYTES_MAX = 1 << 20
 };
@@ -31,6 +33,7 @@ struct follower {
     struct api *api;
     struct follower *next, *previous;
     uint64_t first, last; /* numbers that it is about; 0: all */
+    uint64_t token;       /* with which it was opened; 0: none */
     /* An output: */
     uint64_t job;
     char *path;
@@ -45,14 +48,35 @@ struct follower {
     bool is_done;
 };
 
+static bool has_access(const struct follower *follower)
+{
+    const struct token_list *tokens = &api_state(follower->api)->tokens;
+    const struct event_token *token =
+        follower->token ? token_list_find(tokens, follower->token) : NULL;
+
+    return follower->token == 0 || (token && token->expires > api_now(follower->api));
+}
+
+/* What it has not sent yet is not sent any more. */
+static void shut_out(struct follower *follower)
+{
+    text_clear(&follower->events);
+    follower->is_done = true;
+    http_stream_wake(&follower->stream);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     struct api *api = timer->data;
     static unsigned ticks;
-    bool is_beat = ++ticks % TICKS_PER_BEAT == 0;
+    bool is_beat = ++ticks % TICKS_PER_BEAT == 0, is_second = ticks % TICKS_PER_SECOND == 0;
 
     for (struct follower *at = api->followers, *next; at; at = next) {
         next = at->next;
+        if (is_second && !has_access(at)) {
+            shut_out(at);
+            continue;
+        }
         if (is_beat && !at->path)
             text_add(&at->events, ": still here\n\n");
         else if (is_beat && http_stream_is_left(&at->stream))
@@ -112,6 +136,7 @@ static struct follower *create_follower(struct call *call,
     follower->stream.on_gone = on_gone;
     follower->api = call->api;
     follower->owner = call->request->who->uid; /* of an output: its job's */
+    follower->token = call->request->who->token;
     follower->fd = -1;
     follower->next = call->api->followers;
     if (follower->next)
@@ -183,6 +208,8 @@ static bool pull_output(struct http_stream *stream, struct text *out)
     bool is_last = !follower->is_following || is_over(follower);
     struct stat status;
 
+    if (follower->is_done)
+        return true;
     if (follower->fd < 0)
         open_output(follower);
     if (follower->fd < 0 || fstat(follower->fd, &status) < 0)

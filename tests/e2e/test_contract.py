@@ -111,8 +111,12 @@ def ask_about_plans(api):
     said = api.post("/v1/whatif", {"add_nodes": "1:h100:8", "set": ["order=fifo"], "submit": {"run": "true", "sender_cwd": "/"}})
     assert said["jobs"]
     api.post("/v1/rehearsal", {"config": config, "last": "1d", "shown": 5})
-    for by in ("user", "queue", "job", "model"):
+    for by in ("user", "queue", "job", "model", "stage"):
         assert api.get("/v1/report", by=by, last="1d", shown=3)["rows"]
+    assert api.get("/v1/report", last="1h", step="10m")["periods"] and api.get("/v1/report", last="1d", step="month")["periods"]
+    assert api.get("/v1/forecast", limit=10)["from"]
+    [pipeline] = api.get("/v1/pipelines", limit=1)["pipelines"]
+    assert api.get("/v1/pipelines/%d" % pipeline["id"])["stages"]
     api.get("/v1/estimates", last="1d")
 
 
@@ -122,6 +126,7 @@ def ask_about_access(api):
     api.post("/v1/tokens?login=1")
     assert len(api.get("/v1/tokens", all=1)["tokens"]) == 2
     api.ask("DELETE", "/v1/tokens/%d" % made["id"])
+    assert api.get("/v1/audit", limit=2, last="1h")["changes"][0]["operation"] == "revokeToken"
 
 
 def ask_again(api, path):

@@ -342,6 +342,34 @@ def test_a_server_with_another_certificate_is_noticed(box):
         tarn_test.remove_folder(other)
 
 
+# ---- streams ----
+
+def open_stream(box, path, token):
+    connection = http.client.HTTPSConnection("127.0.0.1", box.port, timeout=tarn_test.PATIENCE_S, context=ssl._create_unverified_context())
+    connection.request("GET", path, headers={"Authorization": "Bearer " + token})
+    reply = connection.getresponse()
+    assert reply.status == 200
+    return connection, reply
+
+
+@pytest.mark.parametrize("how", ["revoked", "expired"])
+def test_an_open_stream_ends_with_its_token(box, how):
+    number = box.daemon.api.submit(command=["sh", "-c", "while :; do echo line; sleep 0.1; done"], env=box.daemon.env())
+    tarn_test.wait_until("it runs", lambda: box.daemon.api.job(number)["state"] == "running")
+    token, other = box.token(scope="read", **({"expires_in": 3} if how == "expired" else {})), box.token(scope="read")
+    paths = ["/v1/events", "/v1/jobs/%d/events" % number, "/v1/jobs/%d/output?follow=1" % number]
+    streams = [open_stream(box, path, token) for path in paths]
+    stays, reply = open_stream(box, paths[2], other)
+    if how == "revoked":
+        box.daemon.api.ask("DELETE", "/v1/tokens/%s" % token.split("_")[1])
+    for connection, stream in streams:
+        stream.read()  # comes back: the stream ends
+        connection.close()
+    assert box.daemon.api.job(number)["state"] == "running" and reply.readline() == b"line\n"
+    stays.close()
+    box.daemon.api.post("/v1/jobs/%d/cancel" % number)
+
+
 # ---- the audit ----
 
 def test_each_change_is_in_the_audit(box):
