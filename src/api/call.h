@@ -32,6 +32,8 @@ struct api {
     struct follower *followers;
     struct changes changes;
     struct inquiry *inquiry; /* the inquiry with which the brain computes its answers */
+    char *overview;          /* the last one that was made (page/overview.c); owned */
+    usec_t overview_at;      /* by the clock of the loop */
     char *openapi;           /* the description of the API, when it was asked for; owned */
 };
 

@@ -251,6 +251,7 @@ void api_destroy(struct api *api)
     followers_release(api);
     inquiry_destroy(api->inquiry);
     free(api->openapi);
+    free(api->overview);
     free(api);
 }
 

@@ -22,6 +22,7 @@ call_fn handle_alerts, handle_silence, handle_unsilence;                   /* si
 call_fn handle_config, handle_config_log;                                  /* configuration.c */
 call_fn handle_apply, handle_undo;                                         /* configuration.c */
 call_fn handle_whatif, handle_rehearsal;                                   /* questions.c */
+call_fn handle_overview;                                                   /* page/overview.c */
 call_fn handle_audit;                                                      /* page/audit.c */
 call_fn handle_pipelines, handle_pipeline;                                 /* page/pipelines.c */
 call_fn handle_forecast;                                                   /* page/timetable.c */

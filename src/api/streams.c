@@ -284,17 +284,29 @@ json_t *handle_output(struct call *call)
     return NULL;
 }
 
-static void add_event(struct follower *follower, const char *kind, json_t *data)
+static char *event_bytes(json_t *data)
 {
     char *bytes = json_dumps(data, JSON_COMPACT | JSON_REAL_PRECISION(9));
 
+    json_decref(data);
+    return bytes;
+}
+
+/* bytes: NULL: it cannot be encoded, and nothing is sent. */
+static void add_bytes(struct follower *follower, const char *kind, const char *bytes)
+{
     if (bytes && follower->first == 0)
         text_printf(&follower->events, "id: %" PRIx64 "-%" PRIu64 "\n",
                     follower->api->changes.daemon, follower->api->changes.told);
     if (bytes)
         text_printf(&follower->events, "event: %s\ndata: %s\n\n", kind, bytes);
-    free(bytes);
-    json_decref(data);
+}
+
+static void add_event(struct follower *follower, const char *kind, json_t *data)
+{
+    AUTO_FREE char *bytes = event_bytes(data);
+
+    add_bytes(follower, kind, bytes);
 }
 
 static void add_job(struct follower *follower, const struct job *job)
@@ -314,15 +326,19 @@ static bool pull_events(struct http_stream *stream, struct text *out)
 
 enum { EVENTS_WAITING_MAX = 8 << 20 };
 
-/* Close the stream of a client that does not read. */
-static void notify(struct follower *follower, const struct job *job)
+/* Close the stream of a client that does not read. shared: the job as all followers see it; made
+ * for the first one. */
+static void notify(struct follower *follower, const struct job *job, char **shared)
 {
     if (follower->is_done)
         return;
-    if (follower->events.length > EVENTS_WAITING_MAX)
+    if (follower->events.length > EVENTS_WAITING_MAX) {
         follower->is_done = true;
-    else
-        add_job(follower, job);
+        return;
+    }
+    if (!*shared)
+        *shared = event_bytes(view_job(follower->api, job, false));
+    add_bytes(follower, "job", *shared);
 }
 
 static void add_group(struct follower *follower, const struct group *group)
@@ -352,6 +368,7 @@ static void remember(struct changes *changes, const uint64_t *jobs, size_t count
 void followers_notify(struct api *api, const uint64_t *jobs, size_t count)
 {
     uint64_t before = api->changes.count;
+    char **shared = mem_zero(count + 1, sizeof(*shared));
 
     remember(&api->changes, jobs, count);
     for (struct follower *at = api->followers, *next; at; at = next) {
@@ -369,7 +386,7 @@ void followers_notify(struct api *api, const uint64_t *jobs, size_t count)
             api->changes.told = before + i + 1;
             job = at->path || is_repeated ? NULL : state_job(api_state(api), jobs[i]);
             if (job)
-                notify(at, job);
+                notify(at, job, &shared[i]);
             last = job ? job : last;
         }
         if (last)
@@ -378,6 +395,9 @@ void followers_notify(struct api *api, const uint64_t *jobs, size_t count)
             http_stream_wake(&at->stream);
     }
     api->changes.told = api->changes.count;
+    for (size_t i = 0; i < count; i++)
+        free(shared[i]);
+    free(shared);
 }
 
 enum { EVENT_STREAMS_USER_MAX = 16 };

@@ -93,6 +93,7 @@ def ask_about_devices(api):
     api.post("/v1/alerts/silences", {"name": "hot", "for": "2h", "comment": "known"})
     assert api.get("/v1/alerts")["silences"]
     api.ask("DELETE", "/v1/alerts/silences?name=hot&subject=*")
+    assert api.get("/v1/overview")["nodes"][0]["gpus"]
     for path in ("/v1/pools", "/v1/queues", "/v1/scale", "/metrics?hostname=old&names=new", "/metrics/dcgm"):
         api.get(path)
 

@@ -105,7 +105,7 @@ def test_a_job_is_written_checked_and_submitted(page, box):
     page.wait_for("Expected start")
     page.click("button.main")
     page.wait_for("two", "pre")
-    [job] = box.daemon.api.jobs()
+    [job] = [job for job in box.daemon.api.jobs() if job["name"] == "mine-again.1"]
     assert job["name"] == "mine-again.1" and job["gpu_count"] == 2
     page.go("submit?like=%d" % job["id"])
     page.wait_for("Valid: job mine-again", "#verdict")

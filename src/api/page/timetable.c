@@ -113,23 +113,25 @@ static json_t *view_spans(const struct api *api)
 json_t *handle_forecast(struct call *call)
 {
     struct timetable table = { .api = call->api, .jobs = json_array() };
-    uint64_t left = query_number(call, "limit", LIMIT_DEFAULT), left_out = 0;
+    uint64_t limit = query_number(call, "limit", LIMIT_DEFAULT), left_out = 0;
     const struct state *state = api_state(call->api);
 
     find_waiting(&table);
+    /* Of many jobs, half are those that wait. */
+    uint64_t waiting = table.waiting.count < limit / 2 ? table.waiting.count : limit / 2;
     for (const struct job *job = state->first_active; job; job = job->run->active_next) {
-        if (left > 0)
+        if (json_array_size(table.jobs) < limit - waiting)
             add_job(&table, job, NULL, job->run->lease);
-        left_out += left == 0;
-        left -= left > 0;
+        else
+            left_out++;
     }
     for (size_t i = 0; i < table.waiting.count; i++) {
         const struct expected *expected = &table.waiting.items[i];
-        if (left > 0)
+        if (json_array_size(table.jobs) < limit)
             add_job(&table, expected->job, &expected->start,
                     sched_planned_lease(api_brain(call->api), expected->job));
-        left_out += left == 0;
-        left -= left > 0;
+        else
+            left_out++;
     }
     list_release(&table.waiting);
     return json_pack("{s:o, s:o, s:I, s:I, s:o}", "from", view_edge(call->api, api_now(call->api)),

@@ -417,3 +417,13 @@ json_t *view_gpus_given(const struct state *state)
     return json_pack("{s:o, s:o}", "total", view_milli(total), "given",
                      view_milli(state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS]));
 }
+
+json_t *view_counts(const struct state *state)
+{
+    json_t *counts = json_object();
+
+    for (size_t i = 0; i < JOB_STATE_COUNT; i++)
+        json_object_set_new(counts, job_state_name((enum job_state)i),
+                            json_integer(state->job_counts[i]));
+    return counts;
+}

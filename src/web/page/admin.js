@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes, devices, their health, access tokens, and who changed what.
-import { ask, get, me } from "/web/api.js";
+import { ask, get, getAgain, me } from "/web/api.js";
 import { clock, h, link, notice, table } from "/web/dom.js";
 
 const PARTS = [["", "Nodes and devices"], ["tokens", "Tokens"], ["audit", "Audit"]];
-const SHOWN_MAX = 200;
+const SHOWN_MAX = 200, MANY = 256; // rows; devices
 
 export const isForm = (id) => id === "audit"; // it is read from the journal, when it is asked for
 
@@ -44,14 +44,22 @@ function nodesTable(nodes, words, refresh) {
   ], shown);
 }
 
-// Of many devices, those that need a look, or those of a node that a person asks for.
-function devicesTable(gpus, words, refresh) {
-  const needsLook = (gpu) => gpu.sick || gpu.drained || gpu.trouble || (gpu.faults || []).length || (gpu.xids || []).length;
-  const found = gpus.filter((gpu) => (words ? gpu.node.includes(words) : gpus.length <= 64 || needsLook(gpu)));
+// Of many devices, the nodes of those that need a look.
+function troubledNodes(nodes) {
+  const words = { s: "faulty", d: "drained", o: "used by jobs that tarn does not know" };
+  const found = nodes.filter((node) => /[sdo]/.test(node.gpus));
+  return found.length ? table("nodes with devices that need a look; choose a node to see its devices", [
+    { title: "Node", cell: (node) => link("admin?node=" + encodeURIComponent(node.name), node.name) }, { title: "Model", cell: (node) => node.model },
+    { title: "Devices", wide: true, cell: (node) => Object.keys(words).filter((letter) => node.gpus.includes(letter)).map((letter) =>
+      [...node.gpus].filter((one) => one === letter).length + " " + words[letter]).join(", ") },
+  ], found.slice(0, SHOWN_MAX)) : h("p", {}, "No device needs a look. Choose a node to see its devices.");
+}
+
+function devicesTable(gpus, refresh) {
   const health = (gpu) => [gpu.sick, gpu.trouble, ...(gpu.faults || []).map((fault) => fault.words), ...(gpu.xids || []).map((one) => "XID " + one.xid + " × " + one.count)]
     .filter((one, i, all) => one && all.indexOf(one) === i).join("; ");
   const path = (gpu) => "/v1/gpus/" + encodeURIComponent(gpu.node) + "/" + gpu.index;
-  return table(words || gpus.length <= 64 ? found.length + " devices" : found.length + " of " + gpus.length + " devices need a look", [
+  return table(gpus.length + (gpus.length === 1 ? " device" : " devices"), [
     { title: "Device", cell: (gpu) => gpu.node + ":" + gpu.index }, { title: "Model", cell: (gpu) => gpu.model },
     { title: "Health", wide: true, cell: (gpu) => h("span", { class: health(gpu) ? "bad" : "good" }, health(gpu) || "healthy") },
     { title: "Drained", cell: (gpu) => h("span", { class: "warn" }, gpu.drained || "") },
@@ -59,7 +67,7 @@ function devicesTable(gpus, words, refresh) {
     { title: "", cell: (gpu) => [drainButton("device " + gpu.node + ":" + gpu.index, path(gpu), Boolean(gpu.drained), refresh), " ",
       me.administrator && gpu.sick ? h("button", { type: "button", "aria-label": "Mark " + gpu.node + ":" + gpu.index + " as repaired",
         onclick: () => act("marked as repaired", "POST", path(gpu) + "/clear", refresh) }, "Repaired") : null] },
-  ], found.slice(0, SHOWN_MAX));
+  ], gpus);
 }
 
 function alertsTable(reply, refresh) {
@@ -67,23 +75,25 @@ function alertsTable(reply, refresh) {
     const length = prompt("Silence " + alert.name + " for how long?", "2h");
     if (length) act("silenced", "POST", "/v1/alerts/silences", refresh, { name: alert.name, for: length, ...(alert.uuid ? { subject: alert.uuid } : {}) });
   };
-  return [reply.alerts.length ? table("current problems", [
+  return [reply.alerts.length ? table(reply.alerts.length + (reply.alerts.length === 1 ? " problem" : " problems"), [
     { title: "Problem", cell: (alert) => h("span", { class: alert.severity === "critical" ? "bad" : "warn" }, alert.name) },
     { title: "About", wide: true, cell: (alert) => alert.words }, { title: "Since", cell: (alert) => clock(alert.since) },
     { title: "Silenced", cell: (alert) => (alert.silenced ? alert.silence ? "until " + clock(alert.silence.until) : "yes" : "") },
     { title: "", cell: (alert) => (me.administrator && !alert.silenced ? h("button", { type: "button", onclick: () => silence(alert) }, "Silence") : null) },
-  ], reply.alerts) : h("p", { class: "good" }, "No problems.")];
+  ], reply.alerts.slice(0, SHOWN_MAX)) : h("p", { class: "good" }, "No problems.")];
 }
 
 async function machines(query, refresh) {
-  const [{ nodes }, { gpus }, alerts] = await Promise.all([get("/v1/nodes"), get("/v1/gpus"), get("/v1/alerts")]);
   const words = query.get("node") || "";
+  const [{ nodes }, overview, alerts] = await Promise.all([getAgain("/v1/nodes"), getAgain("/v1/overview"), getAgain("/v1/alerts")]);
+  const isMany = overview.nodes.reduce((sum, node) => sum + node.gpus.length, 0) > MANY, isOne = nodes.some((node) => node.name === words);
+  const devices = isMany && !isOne ? null : (await get("/v1/gpus" + (isOne ? "?node=" + encodeURIComponent(words) : ""))).gpus;
   return [h("form", { role: "search", onsubmit: (event) => {
     event.preventDefault();
     event.target.elements.node.blur();
     location.hash = "#/admin" + (event.target.elements.node.value ? "?node=" + encodeURIComponent(event.target.elements.node.value) : "");
   } }, h("label", {}, "Node", h("input", { name: "node", value: words, size: "16" })), h("button", {}, "Filter")),
-  h("h2", {}, "Health"), alertsTable(alerts, refresh), h("h2", {}, "Nodes"), nodesTable(nodes, words, refresh), h("h2", {}, "Devices"), devicesTable(gpus, words, refresh)];
+  h("h2", {}, "Health"), alertsTable(alerts, refresh), h("h2", {}, "Nodes"), nodesTable(nodes, words, refresh), h("h2", {}, "Devices"), devices ? devicesTable(devices, refresh) : troubledNodes(overview.nodes)];
 }
 
 async function tokens(query, refresh) {

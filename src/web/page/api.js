@@ -29,6 +29,17 @@ export async function ask(method, path, body, headers) {
 
 export const get = (path) => ask("GET", path);
 
+// The same object as before if the reply has not changed.
+const seen = new Map();
+export async function getAgain(path) {
+  const known = seen.get(path);
+  const reply = await fetch(path, { credentials: "same-origin", cache: "no-store", headers: known ? { "If-None-Match": known.tag } : {} });
+  if (reply.status === 304 && known) return known.value;
+  const value = await (await check(reply)).json();
+  seen.set(path, { tag: reply.headers.get("ETag"), value });
+  return value;
+}
+
 // The output of a job, as it comes; onText(text) until the signal aborts it or the job has ended.
 export async function follow(path, onText, signal) {
   const reply = await check(await fetch(path, { signal, credentials: "same-origin", cache: "no-store" }));

@@ -19,11 +19,11 @@ const VIEWS = {
   queues: { title: "Queues", load: () => import("/web/queues.js") },
   admin: { title: "Admin", load: () => import("/web/admin.js") },
 };
-const SOON_MS = 300, EVERY_MS = 5000;
+const SOON_MS = 300, LEAST_MS = 800, EVERY_MS = 5000; // between two draws: LEAST_MS
 
 const main = document.getElementById("main");
 const connection = document.getElementById("connection");
-let turn = 0, timer = 0, events = null, isLoggedIn = false, last = null, shown = null;
+let turn = 0, timer = 0, drawn = 0, isDue = false, events = null, isLoggedIn = false, last = null, shown = null;
 
 function where() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
@@ -64,6 +64,8 @@ function leaveShown() {
 async function draw() {
   const mine = ++turn, place = where(), key = location.hash, isNew = key !== last, about = VIEWS[place.name];
   clearTimeout(timer);
+  isDue = false;
+  drawn = performance.now();
   if (!isLoggedIn) return;
   drawMenu(place.name);
   try {
@@ -82,12 +84,15 @@ async function draw() {
     if (mine === turn && isNew) put([h("h1", {}, "Not shown"), h("p", { class: "bad" }, failure.message)], true);
     if (failure.status === undefined) lost();
   }
-  timer = setTimeout(draw, EVERY_MS);
+  if (!isDue) timer = setTimeout(draw, EVERY_MS);
 }
 
+// After a change, however many follow it.
 function soon() {
+  if (isDue) return;
+  isDue = true;
   clearTimeout(timer);
-  timer = setTimeout(draw, SOON_MS);
+  timer = setTimeout(draw, Math.max(SOON_MS, drawn + LEAST_MS - performance.now()));
 }
 
 function lost() { connection.textContent = "not connected"; connection.className = "bad"; }

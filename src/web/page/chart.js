@@ -53,15 +53,18 @@ export function fadingBar(x, name, { low, begun, ends, high }, top, height) {
     part(ends, high, { fill: "url(#out-" + name + ")" })];
 }
 
+// Of parts of 1: percent.
+const percentOr = (most) => (value) => (most === 1 ? Math.round(100 * value) + " %"
+  : String(Math.abs(value) >= 100 ? Math.round(value) : Math.round(value * 100) / 100));
+
 // Lines over time: series [{name, class, values}], values between 0 and most; null: a gap.
-export function lines({ times, series, most, unit, label, goal }) {
-  const width = roomFor(), height = 170, left = 46, bottom = height - 8, top = 24;
+export function lines({ times, series, most, label, goal, say = percentOr(most) }) {
+  const width = Math.min(760, roomFor()), height = 170, left = 46, bottom = height - 8, top = 24;
   const x = scale(times[0], times[times.length - 1], left, width - 8);
   const peak = most || Math.max(1e-9, ...series.flatMap((one) => one.values.filter((value) => value !== null)));
   const y = (value) => bottom - (bottom - top) * Math.min(1, value / peak);
   const path = (values) => values.map((value, i) => (value === null ? "" :
     (i === 0 || values[i - 1] === null ? "M" : "L") + x(times[i]).toFixed(1) + "," + y(value).toFixed(1))).join("");
-  const say = (value) => (Math.abs(value) >= 100 ? Math.round(value) : Math.round(value * 100) / 100) + (unit || "");
   const last = (one) => one.values.filter((value) => value !== null).pop();
   return h("figure", {}, h("figcaption", {}, label, h("span", { class: "legend" }, series.map((one) =>
     h("span", { class: "key key-" + one.class }, one.name + (last(one) === undefined ? "" : " " + say(last(one))))))),

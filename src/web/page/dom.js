@@ -28,7 +28,7 @@ export function facts(pairs) {
 }
 
 export function figures(pairs) {
-  return h("dl", { class: "figures" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, String(value)))));
+  return h("dl", { class: "figures" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value instanceof Node ? value : String(value)))));
 }
 
 export function link(to, text) {

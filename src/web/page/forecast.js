@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What runs and what is expected next, on which GPUs. Where a time is uncertain, a bar fades.
-import { get, me } from "/web/api.js";
+import { get, getAgain, me } from "/web/api.js";
 import { MS, fades, fadingBar, roomFor, scale, timeAxis } from "/web/chart.js";
 import { clock, h, link, svg, table } from "/web/dom.js";
 
@@ -25,18 +25,14 @@ function chooseLength(query, jobs, now) {
 }
 
 // A lane for each device, by node. With many, only the nodes that a person asks for, or the first ones.
-function lanesOf(gpus, words) {
-  const nodes = new Map();
-  for (const gpu of gpus) {
-    if (words && !gpu.node.includes(words)) continue;
-    if (!nodes.has(gpu.node)) nodes.set(gpu.node, []);
-    nodes.get(gpu.node).push(gpu.index);
-  }
+function lanesOf(nodes, words) {
   const lanes = [];
   let left = 0;
-  for (const [node, indices] of nodes) {
+  for (const node of nodes) {
+    if (words && !node.name.includes(words)) continue;
+    const indices = node.indices || [...node.gpus].map((letter, i) => i);
     if (lanes.length + indices.length > LANES_MAX) left++;
-    else for (const index of indices.sort((a, b) => a - b)) lanes.push({ node, index });
+    else for (const index of indices.slice().sort((a, b) => a - b)) lanes.push({ node: node.name, index });
   }
   return { lanes, left };
 }
@@ -73,9 +69,9 @@ function runsOf(job, lanes) {
   return runs;
 }
 
-function gantt(forecast, gpus, query) {
+function gantt(forecast, nodes, query) {
   const now = MS(forecast.from), length = chooseLength(query, forecast.jobs, now);
-  const { lanes, left } = lanesOf(gpus, query.get("node"));
+  const { lanes, left } = lanesOf(nodes, query.get("node"));
   const laneHeight = lanes.length <= 64 ? 20 : 6, width = roomFor();
   const unplaced = forecast.jobs.filter((job) => !job.devices.length && job.gpus > 0);
   const names = [...new Set(forecast.spans.map((span) => span.kind + " " + span.name))];
@@ -123,13 +119,13 @@ const between = (one) => (!one || !one.expected ? "not known" : clock(one.expect
 const placeOf = (job) => job.devices.map((part) => part.node + ":" + part.indices.join(",")).join(" ");
 
 export async function view(query) {
-  const [forecast, { gpus }] = await Promise.all([get("/v1/forecast"), get("/v1/gpus")]);
+  const [forecast, { nodes }] = await Promise.all([get("/v1/forecast?limit=600"), getAgain("/v1/overview")]);
   const waiting = forecast.jobs.filter((job) => job.start).length;
   return [h("h1", {}, "Forecast"),
     h("p", { class: "legend" }, h("span", { class: "key key-mine" }, "your running jobs"), h("span", { class: "key key-run" }, "other running jobs"),
       h("span", { class: "key key-plan" }, "expected next"), h("span", { class: "key key-span" }, "reservations and windows"),
       h("span", { class: "dim" }, "A bar fades where 8 of 10 jobs start or end.")),
-    controls(query), gantt(forecast, gpus, query),
+    controls(query), gantt(forecast, nodes, query),
     forecast.left_out ? h("p", { class: "dim" }, forecast.left_out + " more jobs are left out.") : null,
     forecast.unknown ? h("p", {}, link("jobs?state=queued,waiting,held", forecast.unknown + " waiting jobs"), " have no expected start.") : null,
     forecast.jobs.length ? table((forecast.jobs.length - waiting) + " running, " + waiting + " expected to start", [
