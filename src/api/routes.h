@@ -23,7 +23,7 @@ call_fn handle_config, handle_config_log;                                  /* co
 call_fn handle_apply, handle_undo;                                         /* configuration.c */
 call_fn handle_whatif, handle_rehearsal;                                   /* questions.c */
 call_fn handle_overview;                                                   /* page/overview.c */
-call_fn handle_audit;                                                      /* page/audit.c */
+call_fn handle_audit, handle_timeline;                                     /* page/audit.c */
 call_fn handle_pipelines, handle_pipeline;                                 /* page/pipelines.c */
 call_fn handle_forecast;                                                   /* page/timetable.c */
 call_fn handle_report;                                                     /* usage_report.c */

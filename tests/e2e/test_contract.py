@@ -116,6 +116,7 @@ def ask_about_plans(api):
         assert api.get("/v1/report", by=by, last="1d", shown=3)["rows"]
     assert api.get("/v1/report", last="1h", step="10m")["periods"] and api.get("/v1/report", last="1d", step="month")["periods"]
     assert api.get("/v1/forecast", limit=10)["from"]
+    assert api.get("/v1/jobs/%d/timeline" % api.get("/v1/jobs", all=1)["jobs"][0]["id"])["events"][0]["what"] == "submit"
     [pipeline] = api.get("/v1/pipelines", limit=1)["pipelines"]
     assert api.get("/v1/pipelines/%d" % pipeline["id"])["stages"]
     api.get("/v1/estimates", last="1d")

@@ -31,11 +31,11 @@ def free_port():
 class Box:
     """A daemon with a door, and a user elsewhere."""
 
-    def __init__(self, root, *options, scheme="https"):
+    def __init__(self, root, *options, scheme="https", **more):
         self.port = free_port()
         self.root = root
         self.daemon = tarn_test.Daemon(root, options=["--listen", "%s%d" % ("http://" if scheme == "http" else "", self.port),
-                                                      *options])
+                                                      *options], **more)
         self.daemon.start()
         self.scheme = scheme
         self.url = "%s://localhost:%d" % (scheme, self.port)

@@ -4,8 +4,10 @@
 import pytest
 
 import tarn_test
+from test_door import Box
+from test_gpu import STUB, gpu
 from test_web import HOSTILE
-from webpage import box, browser, page  # noqa: F401 (fixtures)
+from webpage import Page, box, browser, page  # noqa: F401 (fixtures)
 
 
 def count(page, selector):
@@ -262,3 +264,61 @@ def test_a_person_without_rights_sees_their_own_things_only(page, box):
     for place in ("overview", "jobs", "pipelines", "forecast", "money", "queues", "admin/tokens"):
         page.go(place)
         tarn_test.wait_until("%s is shown" % place, lambda: page.text("h1").lower() in place)
+
+
+def test_a_job_shows_why_it_waits_and_what_would_help(page, box):
+    api = box.daemon.api
+    have_history(box)
+    running = api.submit(command=["sleep", "1000"], gpus=2, name="train", max_duration="1h", env=box.daemon.env())
+    tarn_test.wait_until("it runs", lambda: api.job(running)["state"] == "running")
+    waiting = api.submit(command=["sleep", "1000"], gpus=4, name="wide", max_duration="1h", env=box.daemon.env())
+    page.go("job/%d" % waiting)
+    page.wait_for("It would start sooner")
+    page.wait_for("--gpus 2", ".sooner")
+    page.wait_for("submitted by", ".events")
+    assert count(page, "section p a[href='#/job/%d']" % running) == 1  # held by
+    page.press("hold")
+    page.wait_for("held", ".events")
+    page.press("release")
+    page.wait_for("released", ".events")
+    page.click(".sooner a")
+    page.wait_for("Valid: job wide", "#verdict")
+    assert "gpus: 2\n" in value_of(page, "#document")
+    page.go("job/%d" % running)
+    page.wait_for("GPUs allocated", ".events")
+    page.wait_for("has its GPUs")
+    api.post("/v1/jobs/%d/requeue" % running)
+    page.wait_for("it is requeued", ".events")
+    page.wait_for("attempt 2", ".events")
+
+
+def test_a_job_shows_its_readings_and_what_to_improve(browser, tmp_path):
+    """With the stub of the driver: a job that leaves its GPU idle."""
+    import os
+
+    script, root = tmp_path / "driver.txt", tarn_test.make_folder()
+    script.write_text("driver 550.54\n%s\n%s\n" % (gpu(0, use=2), gpu(1, use=2)))
+    machine = Box(root, devices="nvml", environment={"TARN_NVML_LIBRARY": STUB, "TARN_NVML_SCRIPT": str(script),
+                                                     "TARN_DEVICE_ROOT": str(tmp_path / "root")})
+    try:
+        machine.daemon.api.put("/v1/config", {"prices": {"h100": 360}})
+        job = machine.daemon.api.submit(command=["sleep", "600"], gpus="1", cpus=0, name="idle", env=machine.daemon.env())
+        tarn_test.wait_until("it was watched", lambda: (machine.daemon.api.job(job)["gpu_usage"] or {"watched_seconds": 0})["watched_seconds"] > 4)
+        page = Page(machine, browser)
+        page.log_in()
+        page.wait_for("2 %", ".tiles")
+        page.go("job/%d" % job)
+        page.wait_for("Efficiency", "h2")
+        page.wait_for("GPU use", "dl")
+        page.wait_for("Its GPUs", "h2")
+        assert count(page, ".charts path.line") >= 1
+        page.wait_for("Cost", "dl")
+        page.go("money?last=1d&by=job")
+        page.wait_for("Idle cost", "table")
+        assert count(page, "figure circle") == 1 and page.complaints() == []
+    finally:
+        browser.get("about:blank")
+        os.remove(script)
+        machine.daemon.api.post("/v1/jobs/%d/cancel" % job)
+        machine.stop()
+        tarn_test.remove_folder(root)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /v1/audit: who changed what, and how. Another process reads it from the journal. */
+/* GET /v1/audit: who changed what, and how; GET /v1/jobs/ID/timeline: what happened to a job.
+ * Another process reads it from the journal. */
 #include <errno.h>
 #include <string.h>
 
@@ -36,4 +37,16 @@ json_t *handle_audit(struct call *call)
                               (json_int_t)query_number(call, "limit", LIMIT_DEFAULT), "user",
                               who->is_admin ? user : who->name);
     return asked_begin(call, asked, code);
+}
+
+json_t *handle_timeline(struct call *call)
+{
+    const struct job *job = call_job(call);
+
+    if (!job)
+        return NULL;
+    struct asked *asked = asked_create(call, sizeof(*asked), release_audit);
+    asked->study.last = USEC_PER_DAY;
+    asked->study.report = json_pack("{s:I}", "job", (json_int_t)job->id);
+    return asked_begin(call, asked, 0);
 }

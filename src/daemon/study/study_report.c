@@ -143,8 +143,9 @@ static int answer(const json_t *question, json_t **ret, struct error *err)
 
 static int choose_answer(const json_t *question, json_t **ret, struct error *err)
 {
-    return json_is_true(json_object_get(question, "audit")) ? audit_view(question, ret, err)
-                                                            : answer(question, ret, err);
+    return json_object_get(question, "audit") ? audit_view(question, ret, err)
+           : json_object_get(question, "job") ? timeline_view(question, ret, err)
+                                              : answer(question, ret, err);
 }
 
 int run_report_study(void)

@@ -39,6 +39,9 @@ json_t *report_view(const struct ledger *ledger, const struct report_ask *ask); 
 /* The answer to a question about changes, {"audit": true, ...} (study_audit.c); new. */
 int audit_view(const json_t *question, json_t **ret, struct error *err);
 
+/* The answer to a question about one job, {"job": 7, ...} (study_timeline.c); new. */
+int timeline_view(const json_t *question, json_t **ret, struct error *err);
+
 /* tarn --report; returns its exit status. */
 int run_report_study(void);
 

@@ -61,7 +61,7 @@ const percentOr = (most) => (value) => (most === 1 ? Math.round(100 * value) + "
 export function lines({ times, series, most, label, goal, say = percentOr(most) }) {
   const width = Math.min(760, roomFor()), height = 170, left = 46, bottom = height - 8, top = 24;
   const x = scale(times[0], times[times.length - 1], left, width - 8);
-  const peak = most || Math.max(1e-9, ...series.flatMap((one) => one.values.filter((value) => value !== null)));
+  const peak = most || Math.max(1, ...series.flatMap((one) => one.values.filter((value) => value !== null)));
   const y = (value) => bottom - (bottom - top) * Math.min(1, value / peak);
   const path = (values) => values.map((value, i) => (value === null ? "" :
     (i === 0 || values[i - 1] === null ? "M" : "L") + x(times[i]).toFixed(1) + "," + y(value).toFixed(1))).join("");

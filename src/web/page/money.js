@@ -54,7 +54,7 @@ function scatter(report) {
       has.slice(0, 12).map((row) => (row[report.by] || row.label || "none") + " " + percent(row.gpu_use) + " of " + amount(worth(row))).join(", ") },
     svg("g", { class: "axis" }, [0, 0.5, 1].map((use) => [svg("line", { x1: left, x2: width - 8, y1: y(use), y2: y(use) }),
       svg("text", { x: left - 5, y: y(use) + 4, "text-anchor": "end" }, percent(use))]),
-    [0, most / 2, most].map((value) => svg("text", { x: x(value), y: height - 8, "text-anchor": "middle" }, hours(value)))),
+    [0, most / 2, most].map((value) => svg("text", { x: x(value), y: height - 8, "text-anchor": "middle" }, amount(value)))),
     svg("line", { class: "goal", x1: left, x2: width - 8, y1: y(GOAL), y2: y(GOAL) }),
     has.slice(0, 40).map((row) => [svg("circle", { class: row.gpu_use >= GOAL ? "dot-good" : "dot", cx: x(worth(row)), cy: y(row.gpu_use), r: 5 },
       svg("title", {}, (row[report.by] || row.label || "none") + ": " + percent(row.gpu_use) + ", " + amount(worth(row)))),

@@ -150,6 +150,8 @@ function editor() {
 
 export async function view(query) {
   const { set, content } = editor();
-  set(query.get("like") ? await likeJob(query.get("like")) : kept);
+  let text = query.get("like") ? await likeJob(query.get("like")) : kept;
+  for (const [key, value] of query) if (key !== "like") text = setKey(text, key, value);
+  set(text);
   return [h("h1", {}, "Submit"), content];
 }
