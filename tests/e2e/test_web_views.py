@@ -322,3 +322,91 @@ def test_a_job_shows_its_readings_and_what_to_improve(browser, tmp_path):
         machine.daemon.api.post("/v1/jobs/%d/cancel" % job)
         machine.stop()
         tarn_test.remove_folder(root)
+
+
+def test_a_day_with_nothing_but_the_browser(page, box):
+    """Done when 1: submit, watch, understand a wait, ask what if, cancel, and read the cost."""
+    api = box.daemon.api
+    api.put("/v1/config", {"prices": {"h100": 360}})
+    have_history(box)
+    # In the morning: a job is submitted, and watched.
+    page.click("#views a[href='#/submit']")
+    page.wait_for("Valid", "#verdict")
+    enter(page, "#document", "name: train\nrun: |\n  echo epoch one\n  sleep 1000\ngpus: 4\nmax_duration: 1h\n")
+    page.wait_for("Valid: job train", "#verdict")
+    page.press("Submit")
+    page.wait_for("epoch one", "pre")
+    first = int(page.browser.current_url.split("/")[-1])
+    # A second one does not start. Why?
+    page.click("#views a[href='#/submit']")
+    page.wait_for("Valid", "#verdict")
+    enter(page, "#document", "name: eval\nrun: sleep 1000\ngpus: 2\nmax_duration: 30m\n")
+    page.wait_for("Valid: job eval", "#verdict")
+    page.wait_for("Expected start")
+    page.press("Submit")
+    page.wait_for("Why it waits")
+    second = int(page.browser.current_url.split("/")[-1])
+    assert "held by" in page.text("pre") and count(page, "a[href='#/job/%d']" % first) >= 1
+    page.click("#views a[href='#/forecast']")
+    page.wait_for("1 running, 1 expected to start")
+    # What if the first one were cancelled?
+    page.go("job/%d" % second)
+    page.click("a[href^='#/whatif?cancel=']")
+    page.wait_for("As in force.", "#config-verdict")
+    assert value_of(page, "[name=cancel]") == str(first)
+    page.press("Compare")
+    page.wait_for("1 job starts sooner")
+    # So it is cancelled, and the second one starts.
+    page.go("jobs")
+    page.click("[aria-label='choose job %d']" % first)
+    page.press("cancel")
+    page.accept()
+    page.go("job/%d" % second)
+    page.wait_for("running", "h1")
+    page.press("cancel")
+    page.accept()
+    page.wait_for("cancelled", "h1")
+    # In the evening: what did it cost?
+    page.go("money?by=job&last=1d")
+    page.click("table a[href='#/job/%d']" % first)
+    page.wait_for("cancelled", ".events")
+    page.wait_for("Cost", "dl")
+    api.put("/v1/config", {})
+
+
+def test_the_keyboard_is_enough(page, box):
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    def press(*keys):
+        ActionChains(page.browser).send_keys(*keys).perform()
+
+    def focused():
+        return page.browser.execute_script("return document.activeElement.innerText || document.activeElement.getAttribute('aria-label') || ''")
+
+    running = box.daemon.api.submit(command=["sleep", "1000"], gpus=1, name="train", max_duration="1h", env=box.daemon.env())
+    page.browser.execute_script("document.activeElement.blur()")
+    page.browser.refresh()
+    page.wait_for("Overview", "h1")
+    page.browser.execute_script("document.body.focus(); document.querySelector('.skip').focus()")
+    assert "Skip" in focused()
+    for title in ("Overview", "Jobs"):
+        press(Keys.TAB)
+        assert focused() == title
+    press(Keys.ENTER)
+    page.wait_for("Jobs", "h1")
+    page.wait_for("train", "table")
+    for _ in range(20):  # to the job, past filters and buttons
+        press(Keys.TAB)
+        if focused() == str(running):
+            break
+    assert focused() == str(running)
+    outline = page.browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle")
+    assert outline != "none"
+    press(Keys.ENTER)
+    page.wait_for("Job %d" % running, "h1")
+    page.go("forecast")
+    page.wait_for("1 running", "caption")
+    page.browser.execute_script("document.querySelector('.gantt a').focus()")
+    press(Keys.ENTER)
+    page.wait_for("Job %d" % running, "h1")

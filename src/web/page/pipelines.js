@@ -57,7 +57,7 @@ function graph(pipeline) {
   const { at, columns, rows } = place(pipeline.stages);
   const width = Math.max(1, columns * (WIDTH + GAP_X) - GAP_X), height = Math.max(1, rows * (HEIGHT + GAP_Y) - GAP_Y);
   const isCritical = new Map(pipeline.stages.map((stage) => [stage.id, stage.critical]));
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Order of the stages" },
+  return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Order of the stages" },
     svg("svg", { class: "dag", width, height, viewBox: "0 0 " + width + " " + height, role: "group", "aria-label": "Stages of " + pipeline.name },
       pipeline.stages.map((stage) => stage.needs.filter((need) => at.has(need.stage)).map((need) =>
         edge(at.get(need.stage), at.get(stage.id), stage.critical && isCritical.get(need.stage), need.when))),
