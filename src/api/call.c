@@ -36,18 +36,37 @@ void reply_json(struct http_request *request, unsigned status, json_t *body)
     http_reply(request, status, "application/json", bytes, strlen(bytes));
 }
 
-void reply_tagged(struct http_request *request, char *bytes)
+/* Whether the client has a reply with this hash already. */
+static bool tag_reply(struct http_request *request, uint64_t hash)
 {
     const char *known = http_header(request, "If-None-Match");
-    size_t length = strlen(bytes);
     char tag[24];
 
-    snprintf(tag, sizeof(tag), "\"%016" PRIx64 "\"", map_hash(bytes, length));
+    snprintf(tag, sizeof(tag), "\"%016" PRIx64 "\"", hash);
     http_header_add(request, "ETag", tag);
-    bool has_it = known && (strcmp(known, "*") == 0 || strstr(known, tag));
+    return known && (strcmp(known, "*") == 0 || strstr(known, tag));
+}
+
+void reply_tagged(struct http_request *request, char *bytes)
+{
+    size_t length = strlen(bytes);
+
+    bool has_it = tag_reply(request, map_hash(bytes, length));
     if (has_it)
         bytes[0] = '\0';
     http_reply(request, has_it ? 304 : 200, "application/json", bytes, has_it ? 0 : length);
+}
+
+void reply_packed(struct http_request *request, const char *bytes, const struct text *packed)
+{
+    bool has_it = tag_reply(request, map_hash(bytes, strlen(bytes)));
+    size_t length = has_it ? 0 : packed->length;
+
+    char *copy = mem_zero(length + 1, 1);
+    http_header_add(request, "Content-Encoding", "gzip");
+    http_header_add(request, "Vary", "Accept-Encoding");
+    memcpy(copy, packed->bytes, length);
+    http_reply(request, has_it ? 304 : 200, "application/json", copy, length);
 }
 
 /* The one table from refusals (control/control.h) to HTTP. Other codes are internal errors. */

@@ -114,6 +114,8 @@ static void done_asked(struct api_study *study, int code, struct text *answer,
         reply_error(asked->request, code, err);
     else {
         size_t length = answer->length;
+        if (asked->answered)
+            asked->answered(asked, answer);
         http_reply(asked->request, 200, "application/json", text_take(answer), length);
     }
     destroy_asked(asked);

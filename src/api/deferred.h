@@ -48,6 +48,8 @@ struct asked {
     struct api *api;
     struct http_request *request;
     void (*release)(struct asked *asked); /* NULL: nothing */
+    /* Look at the answer before it is sent; NULL: nothing. */
+    void (*answered)(struct asked *asked, const struct text *answer);
 };
 
 void *asked_create(struct call *call, size_t size, void (*release)(struct asked *asked));

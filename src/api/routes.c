@@ -251,7 +251,8 @@ void api_destroy(struct api *api)
     followers_release(api);
     inquiry_destroy(api->inquiry);
     free(api->openapi);
-    free(api->overview);
+    overview_release(&api->overview);
+    kept_report_release(&api->report);
     free(api);
 }
 

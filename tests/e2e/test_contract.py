@@ -4,6 +4,8 @@
 tarn_test.Client compares each reply with the description (contract.py).
 """
 
+import gzip
+import json
 import os
 import socket
 import subprocess
@@ -115,6 +117,8 @@ def ask_about_plans(api):
     for by in ("user", "queue", "job", "model", "stage"):
         assert api.get("/v1/report", by=by, last="1d", shown=3)["rows"]
     assert api.get("/v1/report", last="1h", step="10m")["periods"] and api.get("/v1/report", last="1d", step="month")["periods"]
+    kept = [api.get("/v1/report", last="1d", step="1h", kept=1) for _ in range(2)]
+    assert kept[0] == kept[1] and api.get("/v1/report", last="1d", step="1h")["until"] > kept[0]["until"]
     assert api.get("/v1/forecast", limit=10)["from"]
     assert api.get("/v1/jobs/%d/timeline" % api.get("/v1/jobs", all=1)["jobs"][0]["id"])["events"][0]["what"] == "submit"
     [pipeline] = api.get("/v1/pipelines", limit=1)["pipelines"]
@@ -146,6 +150,19 @@ def ask_again(api, path):
     connection.close()
 
 
+def ask_packed(api):
+    """The overview is shared by many viewers, with gzip for those that take it."""
+    connection, replies = api.connection(), []
+    for encoding in ("gzip, br", "identity"):
+        connection.request("GET", "/v1/overview", headers={"Accept-Encoding": encoding})
+        reply = connection.getresponse()
+        text = reply.read()
+        replies.append((json.loads(gzip.decompress(text) if reply.getheader("Content-Encoding") == "gzip" else text), reply.getheader("Content-Encoding")))
+    assert [encoding for _, encoding in replies] == ["gzip", None]
+    assert replies[0][0]["nodes"] == replies[1][0]["nodes"]
+    connection.close()
+
+
 def test_every_request_is_answered_as_described(machine):
     api, daemon = machine.api, machine.daemon
     api.put("/v1/config", CONFIG)
@@ -157,6 +174,7 @@ def test_every_request_is_answered_as_described(machine):
     api.get("/v1/openapi.json")
     for path in ("/v1/nodes", "/v1/config", "/v1/openapi.json"):
         ask_again(api, path)
+    ask_packed(api)
     api.post("/v1/stop?kill=1")
     contract = tarn_test.contracts[0]
     for _, _, _, operation in contract.routes:

@@ -145,7 +145,7 @@ def test_an_empty_stretch_is_an_answer(daemon):
     ({"last": "400d"}, "expected up to 366 days"),
     ({"shown": "0"}, "shown '0': expected a number from 1"),
     ({"shown": "-1"}, "shown '-1'"),
-    ({"lats": "1h"}, "unknown parameter 'lats'; expected last, by, step, shown"),
+    ({"lats": "1h"}, "unknown parameter 'lats'; expected last, by, step, kept, shown"),
 ])
 def test_what_makes_no_sense_is_refused(daemon, query, words):
     with pytest.raises(Refused) as refused:

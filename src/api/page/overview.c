@@ -10,6 +10,7 @@
 #include "api/routes.h"
 #include "api/view/view.h"
 #include "base/mem.h"
+#include "io/gzip.h"
 
 enum { ALERTS_MAX = 20 };
 #define FRESH (250 * USEC_PER_MS)
@@ -169,16 +170,40 @@ static char *make(const struct api *api)
                                 (json_int_t)problems, "nodes", view_nodes(api)));
 }
 
-json_t *handle_overview(struct call *call)
+static void renew(struct api *api)
 {
-    struct api *api = call->api;
+    struct overview *overview = &api->overview;
     usec_t now = (usec_t)uv_now(api->loop) * USEC_PER_MS;
 
-    if (!api->overview || now - api->overview_at >= FRESH) {
-        free(api->overview);
-        api->overview = make(api);
-        api->overview_at = now;
+    if (overview->bytes && now - overview->at < FRESH)
+        return;
+    char *bytes = make(api);
+    bool is_same = overview->bytes && strcmp(bytes, overview->bytes) == 0;
+    free(is_same ? bytes : overview->bytes);
+    overview->bytes = is_same ? overview->bytes : bytes;
+    overview->at = now;
+    if (!is_same)
+        text_clear(&overview->packed);
+}
+
+json_t *handle_overview(struct call *call)
+{
+    struct overview *overview = &call->api->overview;
+    const char *accepts = http_header(call->request, "Accept-Encoding");
+
+    renew(call->api);
+    if (!accepts || !strstr(accepts, "gzip")) {
+        reply_tagged(call->request, mem_string(overview->bytes));
+        return NULL;
     }
-    reply_tagged(call->request, mem_string(api->overview));
+    if (overview->packed.length == 0)
+        gzip_pack(overview->bytes, strlen(overview->bytes), &overview->packed);
+    reply_packed(call->request, overview->bytes, &overview->packed);
     return NULL;
+}
+
+void overview_release(struct overview *overview)
+{
+    free(overview->bytes);
+    text_release(&overview->packed);
 }

@@ -93,7 +93,7 @@ let day = null, dayAt = -DAY_EVERY_MS;
 function loadDay(refresh) {
   if (performance.now() - dayAt < DAY_EVERY_MS) return;
   dayAt = performance.now();
-  get("/v1/report?last=1d&step=15m&shown=1").then((report) => { day = report.periods; refresh(); }, () => {});
+  get("/v1/report?last=1d&step=15m&shown=1&kept=1").then((report) => { day = report.periods; refresh(); }, () => {});
 }
 
 function lastDay() {
