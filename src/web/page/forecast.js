@@ -49,7 +49,7 @@ function describe(job) {
 function bar(job, x, top, height, now) {
   const times = timesOf(job, now, x.until), name = barClass(job);
   if (times.low >= x.until) return null;
-  const left = x(job.start ? Math.min(times.begun, times.ends) : now), room = x(times.high) - left;
+  const left = x(job.start ? MS(job.start.expected) : now), room = x(times.high) - left;
   return svg("a", { href: "#/job/" + job.id, "aria-label": describe(job) }, svg("title", {}, describe(job)),
     fadingBar(x, name, times, top + 1, height - 2),
     height >= 13 && room > 30 ? svg("text", { x: left + 4, y: top + height / 2 + 4, class: "bar-text" },
