@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/list_view.h"
+#include "io/client.h"
 
 enum { LAST, USER, COUNT };
 
