@@ -4,12 +4,13 @@
 import json
 import os
 import socket
+import subprocess
 import threading
 import time
 
 import pytest
 
-from tarn_test import Refused, as_user, read_file, wait_until, IS_ROOT, PATIENCE_S
+from tarn_test import TARN, Refused, as_user, read_file, wait_until, IS_ROOT, PATIENCE_S
 
 NOBODY = 65534
 
@@ -541,6 +542,9 @@ def test_a_pipeline_runs_again_from_a_stage(daemon, api, tmp_path):
     assert api.wait_group(number)["result"] == "ok"
     again = open(tmp_path / "ran").read().split()[len(ran):]
     assert again == ["b", "b", "c", "d"]
+    done = subprocess.run([TARN, "requeue", "--following", str(stages["d"]["id"])], env=daemon.environment(), capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("requeued "), done
+    assert api.wait_group(number)["result"] == "ok" and open(tmp_path / "ran").read().split()[-1] == "d"
     with pytest.raises(Refused, match="expected a stage"):
         api.post("/v1/jobs/%d/requeue?following=1" % number)
     with pytest.raises(Refused, match="there is none"):
