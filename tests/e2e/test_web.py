@@ -9,6 +9,8 @@ import pytest
 import tarn_test
 from webpage import Page, box, browser, page  # noqa: F401 (fixtures)
 
+VIEWS = {"overview": "Overview", "jobs": "Jobs", "pipelines": "Pipelines", "forecast": "Forecast", "submit": "Submit", "whatif": "What if",
+         "money": "Money", "queues": "Queues", "admin": "Admin", "admin/tokens": "Admin", "admin/audit": "Admin"}
 HOSTILE = "<img src=x onerror=alert(1)>'\"&"
 
 
@@ -104,8 +106,9 @@ def test_queues_are_shown(page):
 
 
 def test_nothing_is_loaded_from_elsewhere(page, box):
-    for place in ("overview", "jobs", "queues"):
+    for place, title in VIEWS.items():
         page.go(place)
+        page.wait_for(title, "h1")
     names = page.browser.execute_script("return performance.getEntriesByType('resource').map((one) => one.name)")
     assert names and all(name.startswith(box.url) for name in names), names
 
@@ -115,9 +118,9 @@ def test_it_fits_the_window(page, box, width):
     number = box.daemon.api.submit(command=["sleep", "1000"], gpus=1, name="a-job-with-a-long-name-" * 2, env=box.daemon.env())
     page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
                                  {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
-    for place in ("overview", "jobs", "queues"):
+    for place, title in VIEWS.items():
         page.go(place)
-        page.wait_for(place.capitalize(), "h1")
+        page.wait_for(title, "h1")
         assert page.browser.execute_script("return document.documentElement.scrollWidth") <= width, place
         assert "[object" not in page.text() and "undefined" not in page.text()
     page.go("job/%d" % number)
