@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "control/phrases.h"
 #include "wire/json.h"
+#include "wire/yaml.h"
 
 enum { BODY_VALUES_MAX = 500000, BODY_CONTAINERS_MAX = 100000, QUERY_KEYS_MAX = 15 };
 
@@ -35,18 +36,37 @@ void reply_json(struct http_request *request, unsigned status, json_t *body)
     http_reply(request, status, "application/json", bytes, strlen(bytes));
 }
 
-void reply_tagged(struct http_request *request, char *bytes)
+/* Whether the client has a reply with this hash already. */
+static bool tag_reply(struct http_request *request, uint64_t hash)
 {
     const char *known = http_header(request, "If-None-Match");
-    size_t length = strlen(bytes);
     char tag[24];
 
-    snprintf(tag, sizeof(tag), "\"%016" PRIx64 "\"", map_hash(bytes, length));
+    snprintf(tag, sizeof(tag), "\"%016" PRIx64 "\"", hash);
     http_header_add(request, "ETag", tag);
-    bool has_it = known && (strcmp(known, "*") == 0 || strstr(known, tag));
+    return known && (strcmp(known, "*") == 0 || strstr(known, tag));
+}
+
+void reply_tagged(struct http_request *request, char *bytes)
+{
+    size_t length = strlen(bytes);
+
+    bool has_it = tag_reply(request, map_hash(bytes, length));
     if (has_it)
         bytes[0] = '\0';
     http_reply(request, has_it ? 304 : 200, "application/json", bytes, has_it ? 0 : length);
+}
+
+void reply_packed(struct http_request *request, const char *bytes, const struct text *packed)
+{
+    bool has_it = tag_reply(request, map_hash(bytes, strlen(bytes)));
+    size_t length = has_it ? 0 : packed->length;
+
+    char *copy = mem_zero(length + 1, 1);
+    http_header_add(request, "Content-Encoding", "gzip");
+    http_header_add(request, "Vary", "Accept-Encoding");
+    memcpy(copy, packed->bytes, length);
+    http_reply(request, has_it ? 304 : 200, "application/json", copy, length);
 }
 
 /* The one table from refusals (control/control.h) to HTTP. Other codes are internal errors. */
@@ -196,20 +216,34 @@ uint64_t query_number(const struct call *call, const char *key, uint64_t fallbac
 
 /* ---- the body ---- */
 
-int read_body(struct call *call)
+static int read_yaml(struct call *call)
+{
+    const struct text *bytes = &call->request->body;
+    AUTO(yaml_lines) struct yaml_lines *lines = NULL;
+
+    return yaml_parse(bytes->bytes, bytes->length, "body", &call->body, &lines, &call->err);
+}
+
+static int read_json(struct call *call)
 {
     const struct text *bytes = &call->request->body;
     struct json_measure measure = json_measure(text_string(bytes), bytes->length);
 
-    if (bytes->length == 0)
-        return error_set(&call->err, REFUSED_BAD, "body: empty, expected JSON");
     /* Bounds memory: a JSON value takes about a hundred times its bytes. */
     if (measure.values > BODY_VALUES_MAX || measure.containers > BODY_CONTAINERS_MAX)
         return error_set(&call->err, REFUSED_BAD,
                          "body: more than %d values, or %d objects and lists", BODY_VALUES_MAX,
                          BODY_CONTAINERS_MAX);
-    int code =
-        json_parse(bytes->bytes, bytes->length, HTTP_BODY_MAX, "body", &call->body, &call->err);
+    return json_parse(bytes->bytes, bytes->length, HTTP_BODY_MAX, "body", &call->body, &call->err);
+}
+
+int read_body(struct call *call)
+{
+    const char *type = http_header(call->request, "Content-Type");
+
+    if (call->request->body.length == 0)
+        return error_set(&call->err, REFUSED_BAD, "body: empty, expected JSON");
+    int code = type && string_starts(type, "application/yaml") ? read_yaml(call) : read_json(call);
     return code < 0 || json_is_object(call->body) || json_is_array(call->body)
                ? code
                : error_set(&call->err, REFUSED_BAD, "body: expected an object or a list");

@@ -25,6 +25,20 @@ struct changes {
     uint64_t jobs[CHANGES_KEPT];
 };
 
+/* The last one that was made (page/overview.c). */
+struct overview {
+    char *bytes;        /* NULL: none yet */
+    struct text packed; /* with gzip; empty: nobody asked for that */
+    usec_t at;          /* by the clock of the loop */
+};
+
+/* A report that many viewers of the web page ask for (usage_report.c). */
+struct kept_report {
+    char *question; /* NULL: none yet */
+    struct text answer;
+    usec_t at; /* by the clock of the loop */
+};
+
 struct api {
     struct api_ports ports;
     uv_loop_t *loop;
@@ -32,7 +46,9 @@ struct api {
     struct follower *followers;
     struct changes changes;
     struct inquiry *inquiry; /* the inquiry with which the brain computes its answers */
-    char *openapi;           /* the description of the API, when it was asked for; owned */
+    struct overview overview;
+    struct kept_report report;
+    char *openapi; /* the description of the API, when it was asked for; owned */
 };
 
 static inline const struct control *api_control(const struct api *api)
@@ -83,16 +99,20 @@ typedef json_t *call_fn(struct call *call);
 /* streams.c: these jobs changed */
 void followers_notify(struct api *api, const uint64_t *jobs, size_t count);
 void followers_release(struct api *api);
+void kept_report_release(struct kept_report *report); /* usage_report.c */
+void overview_release(struct overview *overview);     /* page/overview.c */
 
 void reply_json(struct http_request *request, unsigned status, json_t *body);
 /* The bytes of a body, which is taken over; new. */
 char *json_bytes(json_t *body);
 /* JSON, which is taken over, with its ETag; or 304 if the client has it already. */
 void reply_tagged(struct http_request *request, char *bytes); /* takes body */
+/* The same with the bytes `packed` by gzip, which are copied. */
+void reply_packed(struct http_request *request, const char *bytes, const struct text *packed);
 void reply_error(struct http_request *request, int code, const struct error *err);
 /* Refuse the request with the message in call->err. Returns NULL. */
 json_t *refuse(struct call *call, int code);
-/* The body as JSON: an object or a list. */
+/* The body, JSON or YAML by its Content-Type: an object or a list. */
 int read_body(struct call *call);
 /* Whether the query has only keys of the operation, with values of their kinds. */
 int check_query(struct call *call);

@@ -93,6 +93,7 @@ static struct applying *create_applying(struct call *call, int *ret_code)
     struct apply *apply = &applying->apply;
     apply->who = call->request->who;
     apply->is_dry_run = query_is_on(call, "dry_run");
+    applying->deferred.is_routine = apply->is_dry_run;
     apply->has_seen = http_query(call->request, "seen");
     apply->seen = query_number(call, "seen", 0);
     *ret_code = 0;

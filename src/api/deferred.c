@@ -7,6 +7,8 @@
 #include "api/estimates.h"
 #include "base/mem.h"
 
+enum { AUDIT_PATH_MAX = 200 };
+
 static void destroy_deferred(struct deferred *deferred)
 {
     if (deferred->ops->release)
@@ -14,11 +16,29 @@ static void destroy_deferred(struct deferred *deferred)
     free(deferred);
 }
 
+/* Who changed something, and how. */
+static void note_change(const struct deferred *deferred)
+{
+    const struct http_request *request = deferred->request;
+    AUTO_FREE char *path = mem_string_of(request->path, strnlen(request->path, AUDIT_PATH_MAX));
+
+    control_emit(api_control(deferred->api),
+                 (struct event){ .kind = EVENT_AUDIT,
+                                 .audit = { .user = request->who->name,
+                                            .source = (uint8_t)request->who->source,
+                                            .token = request->who->token,
+                                            .operation = deferred->operation->id,
+                                            .path = path } });
+}
+
 static int run_deferred(struct change *change, struct error *err)
 {
     struct deferred *deferred = CONTAINER_OF(change, struct deferred, change);
 
-    return deferred->ops->run(deferred, err);
+    int code = deferred->ops->run(deferred, err);
+    if (code == 0 && !deferred->is_routine)
+        note_change(deferred);
+    return code;
 }
 
 static void answer(struct forecast_waiter *waiter)
@@ -54,6 +74,7 @@ void *deferred_create(struct call *call, size_t size, const struct deferred_ops 
         .api = call->api,
         .request = call->request,
         .ops = ops,
+        .operation = call->operation,
         .status = call->operation->status,
         .id = call->id,
     };
@@ -93,6 +114,8 @@ static void done_asked(struct api_study *study, int code, struct text *answer,
         reply_error(asked->request, code, err);
     else {
         size_t length = answer->length;
+        if (asked->answered)
+            asked->answered(asked, answer);
         http_reply(asked->request, 200, "application/json", text_take(answer), length);
     }
     destroy_asked(asked);

@@ -28,6 +28,8 @@ struct deferred {
     struct api *api;
     struct http_request *request;
     const struct deferred_ops *ops;
+    const struct operation *operation;
+    bool is_routine; /* it changes nothing that a person wants to know of: it is not in the audit */
     unsigned status; /* of the answer: that of the operation */
     uint64_t id;     /* id and name: as in the call */
     char name[CALL_NAME_SIZE];
@@ -46,6 +48,8 @@ struct asked {
     struct api *api;
     struct http_request *request;
     void (*release)(struct asked *asked); /* NULL: nothing */
+    /* Look at the answer before it is sent; NULL: nothing. */
+    void (*answered)(struct asked *asked, const struct text *answer);
 };
 
 void *asked_create(struct call *call, size_t size, void (*release)(struct asked *asked));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /v1/gpus, /v1/topology; POST /v1/gpus/UUID/clear: devices and their health. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/deferred.h"
@@ -12,22 +13,55 @@
 
 /* ---- jobs and processes ---- */
 
-static json_t *view_holders(const struct api *api, uint32_t device)
-{
-    const struct state *state = api_state(api);
-    json_t *jobs = json_array();
+/* The slices that jobs hold, by device. */
+struct holder {
+    const struct job *job;
+    const struct slice *slice;
+    uint32_t next; /* of the same device: place plus one; 0: the last */
+};
 
+struct holders {
+    LIST(struct holder) items;
+    uint32_t *first, *last; /* by device: place plus one; 0: none */
+};
+
+static void find_holders(const struct state *state, struct holders *ret)
+{
+    ret->first = mem_zero(state->devices.count + 1, sizeof(*ret->first));
+    ret->last = mem_zero(state->devices.count + 1, sizeof(*ret->last));
     for (const struct job *job = state->first_active; job; job = job->run->active_next) {
         for (uint32_t i = 0; i < job->run->lease->slices_count; i++) {
-            AUTO_RELEASE(text) struct text label = { 0 };
-            if (job->run->lease->slices[i].device != device)
-                continue;
-            say_job(api_state(api), job, &label);
-            json_array_append_new(
-                jobs, json_pack("{s:I, s:s, s:s, s:s, s:o}", "id", (json_int_t)job->id, "label",
-                                label.bytes, "user", state_user(state, job->user), "name",
-                                job->name, "share", view_milli(job->run->lease->slices[i].milli)));
+            const struct slice *slice = &job->run->lease->slices[i];
+            uint32_t before = ret->last[slice->device];
+            list_add(&ret->items, (struct holder){ .job = job, .slice = slice });
+            uint32_t place = (uint32_t)ret->items.count;
+            *(before > 0 ? &ret->items.items[before - 1].next : &ret->first[slice->device]) = place;
+            ret->last[slice->device] = place;
         }
+    }
+}
+
+static void release_holders(struct holders *holders)
+{
+    list_release(&holders->items);
+    free(holders->first);
+    free(holders->last);
+}
+
+static json_t *view_holders(const struct state *state, const struct holders *holders,
+                            uint32_t device)
+{
+    json_t *jobs = json_array();
+
+    for (uint32_t at = holders->first[device]; at > 0; at = holders->items.items[at - 1].next) {
+        const struct holder *holder = &holders->items.items[at - 1];
+        const struct job *job = holder->job;
+        AUTO_RELEASE(text) struct text label = { 0 };
+        say_job(state, job, &label);
+        json_array_append_new(jobs, json_pack("{s:I, s:s, s:s, s:s, s:o}", "id",
+                                              (json_int_t)job->id, "label", label.bytes, "user",
+                                              state_user(state, job->user), "name", job->name,
+                                              "share", view_milli(holder->slice->milli)));
     }
     return jobs;
 }
@@ -144,7 +178,7 @@ static char *why_not_usable(const struct node *node, const struct device *device
     return mem_printf("its MIG mode must be turned %s first", device->mig_enabled ? "on" : "off");
 }
 
-static json_t *view_gpu(const struct api *api, uint32_t number)
+static json_t *view_gpu(const struct api *api, const struct holders *holders, uint32_t number)
 {
     const struct state *state = api_state(api);
     const struct device *device = &state->devices.items[number];
@@ -160,7 +194,7 @@ static json_t *view_gpu(const struct api *api, uint32_t number)
         view_milli(GPU_MILLI - room->milli), "pool", state->pools.items[device->pool].name, "numa",
         device->numa_node > 0 ? json_integer(device->numa_node - 1) : json_null(), "address",
         text_or_null(device->address), "mig", device->mig_now, "synthetic", device->is_synthetic,
-        "sick", text_or_null(why_not), "jobs", view_holders(api, number));
+        "sick", text_or_null(why_not), "jobs", view_holders(state, holders, number));
     json_object_set_new(view, "drained", text_or_null(device->drained));
     json_object_set_new(view, "occupied", json_boolean(device->is_occupied));
     json_object_set_new(view, "vendor", text_or_null(device->vendor));
@@ -174,14 +208,20 @@ static json_t *view_gpu(const struct api *api, uint32_t number)
 
 json_t *handle_gpus(struct call *call)
 {
+    const char *node = http_query(call->request, "node");
+    const struct state *state = api_state(call->api);
+    int64_t only = node ? state_find_node(state, node) : -1;
+    struct holders holders = { 0 };
     json_t *gpus = json_array();
 
-    for (uint32_t i = 0; i < api_state(call->api)->devices.count; i++) {
-        const struct device *device = &api_state(call->api)->devices.items[i];
-        bool is_held = api_state(call->api)->room.devices.items[i].milli < GPU_MILLI;
-        if (is_held || !is_no_more(device))
-            json_array_append_new(gpus, view_gpu(call->api, i));
+    find_holders(state, &holders);
+    for (uint32_t i = 0; i < state->devices.count; i++) {
+        const struct device *device = &state->devices.items[i];
+        bool is_held = state->room.devices.items[i].milli < GPU_MILLI;
+        if ((!node || (int64_t)device->node == only) && (is_held || !is_no_more(device)))
+            json_array_append_new(gpus, view_gpu(call->api, &holders, i));
     }
+    release_holders(&holders);
     return json_pack("{s:o}", "gpus", gpus);
 }
 

@@ -94,7 +94,9 @@ json_t *handle_job_action(struct call *call)
     struct action *action = create_action(call, verbs[i].kind, verbs[i].verb);
     if (!action)
         return NULL;
+    action->deferred.is_routine = verbs[i].kind == EVENT_CHECKPOINT;
     action->is_immediate = verbs[i].kind == EVENT_CANCEL && query_is_on(call, "signal_now");
+    action->change.follows = verbs[i].kind == EVENT_REQUEUE && query_is_on(call, "following");
     return deferred_begin(call, &action->deferred, 0);
 }
 

@@ -74,13 +74,10 @@ static json_t *view_stage(const struct api *api, const struct group *stage)
         if (job)
             json_array_append_new(jobs, view_job(api, job, false));
     }
-    const struct need *need;
-    for (uint32_t at = need_first_of(&state->needs, stage->id + 1); at != 0;
-         at = need->next_of_job) {
-        need = &state->needs.needs.items[at - 1];
-        const struct group *on = state_group(state, need->on);
+    for (uint32_t i = 0; i < stage->needs_count; i++) {
+        const struct group *on = state_group(state, stage->needs[i].on);
         if (on)
-            json_array_insert_new(needs, 0, json_string(on->name));
+            json_array_append_new(needs, json_string(on->name));
     }
     json_object_set_new(view, "needs", needs);
     json_object_set_new(view, "jobs", jobs);

@@ -132,16 +132,6 @@ static const struct job *start_after(const struct state *state, uint64_t after)
     return job;
 }
 
-static json_t *view_counts(const struct state *state)
-{
-    json_t *counts = json_object();
-
-    for (size_t i = 0; i < JOB_STATE_COUNT; i++)
-        json_object_set_new(counts, job_state_name((enum job_state)i),
-                            json_integer(state->job_counts[i]));
-    return counts;
-}
-
 /* ---- rows ---- */
 
 static bool waits_untried(const struct job *job)

@@ -26,10 +26,9 @@ static const struct {
     usec_t patience;
 } foretellers[] = {
     /* A listing of many jobs has to be there at once; the times of the last forecast will do. */
-    { handle_list, true, 50 * USEC_PER_MS },
-    { handle_show, true, FORECAST_PATIENCE },
-    { handle_why, true, FORECAST_PATIENCE },
-    { handle_when, false, FORECAST_PATIENCE },
+    { handle_list, true, 50 * USEC_PER_MS },       { handle_show, true, FORECAST_PATIENCE },
+    { handle_why, true, FORECAST_PATIENCE },       { handle_when, false, FORECAST_PATIENCE },
+    { handle_pipeline, false, FORECAST_PATIENCE }, { handle_forecast, false, FORECAST_PATIENCE },
 };
 
 static bool take_id(const char **path, bool may_be_task, struct call *call)
@@ -252,6 +251,8 @@ void api_destroy(struct api *api)
     followers_release(api);
     inquiry_destroy(api->inquiry);
     free(api->openapi);
+    overview_release(&api->overview);
+    kept_report_release(&api->report);
     free(api);
 }
 

@@ -22,6 +22,10 @@ call_fn handle_alerts, handle_silence, handle_unsilence;                   /* si
 call_fn handle_config, handle_config_log;                                  /* configuration.c */
 call_fn handle_apply, handle_undo;                                         /* configuration.c */
 call_fn handle_whatif, handle_rehearsal;                                   /* questions.c */
+call_fn handle_overview;                                                   /* page/overview.c */
+call_fn handle_audit, handle_timeline;                                     /* page/audit.c */
+call_fn handle_pipelines, handle_pipeline;                                 /* page/pipelines.c */
+call_fn handle_forecast;                                                   /* page/timetable.c */
 call_fn handle_report;                                                     /* usage_report.c */
 call_fn handle_estimates;                                                  /* estimates.c */
 call_fn handle_reservations, handle_reserve, handle_unreserve;             /* reservations.c */

@@ -42,16 +42,12 @@ json_t *handle_daemon(struct call *call)
 
 json_t *handle_whoami(struct call *call)
 {
-    static const char *const sources[] = {
-        [IDENTITY_PEER] = "peer", [IDENTITY_TOKEN] = "token", [IDENTITY_PROXY] = "proxy"
-    };
     const struct identity *who = call->request->who;
 
-    return json_pack(
-        "{s:s, s:b, s:s, s:s, s:o, s:o}", "user", who->name, "administrator", who->is_admin,
-        "scope", identity_scope_name(who->scope), "by",
-        who->source < COUNT_OF(sources) && sources[who->source] ? sources[who->source] : "unknown",
-        "queues", json_names(who->queues), "token", number_or_null((int64_t)who->token));
+    return json_pack("{s:s, s:b, s:s, s:s, s:o, s:o}", "user", who->name, "administrator",
+                     who->is_admin, "scope", identity_scope_name(who->scope), "by",
+                     identity_source_name(who->source), "queues", json_names(who->queues), "token",
+                     number_or_null((int64_t)who->token));
 }
 
 json_t *handle_stop(struct call *call)

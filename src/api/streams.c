@@ -2,7 +2,8 @@
 /* Streams: the output of a job while it grows, and server-sent events.
  *
  * A follower is woken when its job changes. Followers of an output are woken 20 times a second,
- * because a growing file sends no notice. Every 15 s all are woken, to find closed connections.
+ * because a growing file sends no notice. Every 15 s all are woken, to find closed connections. A
+ * stream ends within a second after its token was revoked or has expired.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,6 +23,7 @@
 enum {
     TICK_MS = 50,
     TICKS_PER_BEAT = 15000 / TICK_MS,
+    TICKS_PER_SECOND = 1000 / TICK_MS,
     CHUNK = 64 * 1024,
     TAIL_BYTES_MAX = 1 << 20
 };
@@ -31,6 +33,7 @@ struct follower {
     struct api *api;
     struct follower *next, *previous;
     uint64_t first, last; /* numbers that it is about; 0: all */
+    uint64_t token;       /* with which it was opened; 0: none */
     /* An output: */
     uint64_t job;
     char *path;
@@ -45,14 +48,35 @@ struct follower {
     bool is_done;
 };
 
+static bool has_access(const struct follower *follower)
+{
+    const struct token_list *tokens = &api_state(follower->api)->tokens;
+    const struct event_token *token =
+        follower->token ? token_list_find(tokens, follower->token) : NULL;
+
+    return follower->token == 0 || (token && token->expires > api_now(follower->api));
+}
+
+/* What it has not sent yet is not sent any more. */
+static void shut_out(struct follower *follower)
+{
+    text_clear(&follower->events);
+    follower->is_done = true;
+    http_stream_wake(&follower->stream);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     struct api *api = timer->data;
     static unsigned ticks;
-    bool is_beat = ++ticks % TICKS_PER_BEAT == 0;
+    bool is_beat = ++ticks % TICKS_PER_BEAT == 0, is_second = ticks % TICKS_PER_SECOND == 0;
 
     for (struct follower *at = api->followers, *next; at; at = next) {
         next = at->next;
+        if (is_second && !has_access(at)) {
+            shut_out(at);
+            continue;
+        }
         if (is_beat && !at->path)
             text_add(&at->events, ": still here\n\n");
         else if (is_beat && http_stream_is_left(&at->stream))
@@ -112,6 +136,7 @@ static struct follower *create_follower(struct call *call,
     follower->stream.on_gone = on_gone;
     follower->api = call->api;
     follower->owner = call->request->who->uid; /* of an output: its job's */
+    follower->token = call->request->who->token;
     follower->fd = -1;
     follower->next = call->api->followers;
     if (follower->next)
@@ -183,6 +208,8 @@ static bool pull_output(struct http_stream *stream, struct text *out)
     bool is_last = !follower->is_following || is_over(follower);
     struct stat status;
 
+    if (follower->is_done)
+        return true;
     if (follower->fd < 0)
         open_output(follower);
     if (follower->fd < 0 || fstat(follower->fd, &status) < 0)
@@ -257,17 +284,29 @@ json_t *handle_output(struct call *call)
     return NULL;
 }
 
-static void add_event(struct follower *follower, const char *kind, json_t *data)
+static char *event_bytes(json_t *data)
 {
     char *bytes = json_dumps(data, JSON_COMPACT | JSON_REAL_PRECISION(9));
 
+    json_decref(data);
+    return bytes;
+}
+
+/* bytes: NULL: it cannot be encoded, and nothing is sent. */
+static void add_bytes(struct follower *follower, const char *kind, const char *bytes)
+{
     if (bytes && follower->first == 0)
         text_printf(&follower->events, "id: %" PRIx64 "-%" PRIu64 "\n",
                     follower->api->changes.daemon, follower->api->changes.told);
     if (bytes)
         text_printf(&follower->events, "event: %s\ndata: %s\n\n", kind, bytes);
-    free(bytes);
-    json_decref(data);
+}
+
+static void add_event(struct follower *follower, const char *kind, json_t *data)
+{
+    AUTO_FREE char *bytes = event_bytes(data);
+
+    add_bytes(follower, kind, bytes);
 }
 
 static void add_job(struct follower *follower, const struct job *job)
@@ -287,15 +326,19 @@ static bool pull_events(struct http_stream *stream, struct text *out)
 
 enum { EVENTS_WAITING_MAX = 8 << 20 };
 
-/* Close the stream of a client that does not read. */
-static void notify(struct follower *follower, const struct job *job)
+/* Close the stream of a client that does not read. shared: the job as all followers see it; made
+ * for the first one. */
+static void notify(struct follower *follower, const struct job *job, char **shared)
 {
     if (follower->is_done)
         return;
-    if (follower->events.length > EVENTS_WAITING_MAX)
+    if (follower->events.length > EVENTS_WAITING_MAX) {
         follower->is_done = true;
-    else
-        add_job(follower, job);
+        return;
+    }
+    if (!*shared)
+        *shared = event_bytes(view_job(follower->api, job, false));
+    add_bytes(follower, "job", *shared);
 }
 
 static void add_group(struct follower *follower, const struct group *group)
@@ -325,6 +368,7 @@ static void remember(struct changes *changes, const uint64_t *jobs, size_t count
 void followers_notify(struct api *api, const uint64_t *jobs, size_t count)
 {
     uint64_t before = api->changes.count;
+    char **shared = mem_zero(count + 1, sizeof(*shared));
 
     remember(&api->changes, jobs, count);
     for (struct follower *at = api->followers, *next; at; at = next) {
@@ -342,7 +386,7 @@ void followers_notify(struct api *api, const uint64_t *jobs, size_t count)
             api->changes.told = before + i + 1;
             job = at->path || is_repeated ? NULL : state_job(api_state(api), jobs[i]);
             if (job)
-                notify(at, job);
+                notify(at, job, &shared[i]);
             last = job ? job : last;
         }
         if (last)
@@ -351,6 +395,9 @@ void followers_notify(struct api *api, const uint64_t *jobs, size_t count)
             http_stream_wake(&at->stream);
     }
     api->changes.told = api->changes.count;
+    for (size_t i = 0; i < count; i++)
+        free(shared[i]);
+    free(shared);
 }
 
 enum { EVENT_STREAMS_USER_MAX = 16 };

@@ -162,6 +162,7 @@ json_t *handle_submit(struct call *call)
     struct submitting *submitting =
         deferred_create(call, sizeof(*submitting), is_dry_run ? &dry_ops : &ops);
 
+    submitting->deferred.is_routine = is_dry_run;
     if (is_dry_run)
         submitting->deferred.status = 200; /* nothing is created */
     int code = read_body(call);

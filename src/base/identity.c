@@ -41,6 +41,9 @@ void identity_release(struct identity *identity)
 
 static const char *const scope_names[SCOPES] = { "none", "read", "submit", "queues", "admin" };
 
+DEFINE_NAMES(identity_source_name, enum identity_source, "unknown", "peer", "engine", "stored",
+             "token", "proxy")
+
 const char *identity_scope_name(enum identity_scope scope)
 {
     return scope_names[scope < SCOPES ? scope : SCOPE_NONE];

@@ -54,6 +54,9 @@ struct identity {
 
 #define IDENTITY_NONE ((struct identity){ .scope = SCOPE_READ, .uid = (uid_t)-1, .gid = (gid_t)-1 })
 
+/* "peer", "token", "proxy" ... */
+const char *identity_source_name(enum identity_source source);
+
 /* A user of this machine. owner: the user of the daemon, who is an administrator like root. name:
  * NULL or "": the number. */
 void identity_set(struct identity *identity, enum identity_source source, const char *name,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/options.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,6 +210,7 @@ static int set_own(struct reading *reading, size_t place, const char *value)
 
     if (options->given_count == OPTIONS_GIVEN_MAX)
         return usage_wrong(reading->command->name, "more than %d options", OPTIONS_GIVEN_MAX);
+    assert(place < OPTIONS_MAX);
     options->values[place] = value;
     options->given[options->given_count++] = (struct option_given){ place, value };
     return 0;

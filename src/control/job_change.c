@@ -108,7 +108,7 @@ static void emit_on(const struct control *control, struct job_change *wish, cons
     if (wish->kind == EVENT_CHECKPOINT)
         event.checkpoint.attempt = job->run->attempt;
     if (wish->kind == EVENT_REQUEUE)
-        event.requeue.resume = wish->resumes;
+        event.requeue.resume = (uint8_t)wish->resumes;
     event.hold.job = job->id; /* the job is the first member of all of these */
     if (wish->kind != EVENT_NONE)
         control_emit(control, event);
@@ -211,10 +211,75 @@ static int resume_group(const struct control *control, struct job_change *wish,
         if (can)
             list_add(&wish->changed, id);
     }
-    wish->resumes = true;
+    wish->resumes = RESUME_GROUP;
     for (size_t i = 0; i < wish->changed.count; i++)
         emit_on(control, wish, state_job(state, wish->changed.items[i]));
     return 0;
+}
+
+/* ---- again from a stage on ---- */
+
+typedef LIST(const struct group *) stage_list;
+
+static bool needs_one_of(const struct group *stage, const stage_list *list)
+{
+    for (uint32_t i = 0; i < stage->needs_count; i++) {
+        LIST_EACH (const struct group *const, one, list) {
+            if ((*one)->id == stage->needs[i].on)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The stage, and all that follow it: those have the larger numbers. */
+static void find_stages(const struct state *state, const struct group *first, stage_list *ret)
+{
+    const struct group *pipeline = state_group(state, first->parent);
+
+    list_add(ret, first);
+    for (const struct group *at = first->next; pipeline && at && at->id <= pipeline->last;
+         at = at->next) {
+        if (at->parent == pipeline->id && needs_one_of(at, ret))
+            list_add(ret, at);
+    }
+}
+
+static int check_again(const struct state *state, const struct job_change *wish,
+                       const struct group *stage, const struct job *job, struct error *err)
+{
+    if (job_is_active(job))
+        return error_set(err, REFUSED_CONFLICT,
+                         "stage %" PRIu64 " %s: job %" PRIu64
+                         " is still active; cancel it, or wait until it has ended",
+                         stage->id, stage->name, job->id);
+    int code = check_right(state, wish, job, "stage", stage->id, err);
+    return code < 0 ? code : check(state, wish, job, err);
+}
+
+static int requeue_from(const struct control *control, struct job_change *wish,
+                        const struct group *first, struct error *err)
+{
+    const struct state *state = control_state(control);
+    stage_list stages = { 0 };
+    int code = 0;
+
+    find_stages(state, first, &stages);
+    for (size_t i = 0; i < stages.count; i++) {
+        const struct group *stage = stages.items[i];
+        for (uint64_t id = stage->id + 1; code == 0 && id <= stage->last; id++) {
+            const struct job *job = state_job(state, id);
+            if (!job)
+                continue;
+            code = check_again(state, wish, stage, job, err);
+            list_add(&wish->changed, id);
+        }
+    }
+    list_release(&stages);
+    wish->resumes = RESUME_AGAIN;
+    for (size_t i = 0; code == 0 && i < wish->changed.count; i++)
+        emit_on(control, wish, state_job(state, wish->changed.items[i]));
+    return code;
 }
 
 static int change_group(const struct control *control, struct job_change *wish,
@@ -267,6 +332,10 @@ int job_change(const struct control *control, struct job_change *wish, struct er
     const struct group *group = state_group(state, wish->id);
     const struct job *job = state_job(state, wish->id);
 
+    if (wish->follows && (!group || group->kind != GROUP_STAGE))
+        return error_set(err, REFUSED_BAD, "%" PRIu64 ": following: expected a stage", wish->id);
+    if (wish->follows)
+        return requeue_from(control, wish, group, err);
     if (group)
         return change_group(control, wish, group, err);
     if (!job)

@@ -6,8 +6,10 @@
  *
  * In a group, either all jobs to which the action applies are changed, or none. Requeueing a group
  * in which jobs failed continues from there: these jobs run again, and with them the jobs that were
- * cancelled because of them. The owner and administrators may change a job; only the owner may
- * report a checkpoint. A signal is not an event: the caller sends it to the jobs in `changed`.
+ * cancelled because of them. A stage may be requeued with all stages that
+ * follow it, whatever their results are. The owner and administrators may change a job; only the
+ * owner may report a checkpoint. A signal is not an event: the caller sends it to the jobs in
+ * `changed`.
  */
 
 #include "base/mem.h"
@@ -24,7 +26,8 @@ struct job_change {
     char queue[REQUEST_NAME_SIZE]; /* "": unchanged */
     usec_t max_duration;           /* 0: unchanged */
     usec_t begin;
-    bool resumes; /* the requeue of a group continues from its failures; set by job_change() */
+    bool follows;                /* requeue a stage and all stages that follow it */
+    enum requeue_resume resumes; /* of a requeue; set by job_change() */
     /* The changed jobs; the caller releases the list. */
     LIST(uint64_t) changed;
 };

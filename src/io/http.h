@@ -31,11 +31,11 @@ enum {
     HTTP_BODY_MAX = 32 << 20,
     HTTP_BODIES_MAX = 96 << 20,      /* of all requests being received */
     HTTP_BODIES_USER_MAX = 33 << 20, /* of one user's */
-    HTTP_CONNECTIONS_MAX = 512,
-    HTTP_CONNECTIONS_USERS_MAX = 448,   /* of all but root and the owner */
+    HTTP_CONNECTIONS_MAX = 768,
+    HTTP_CONNECTIONS_USERS_MAX = 704,   /* of all but root and the owner */
     HTTP_CONNECTIONS_USER_MAX = 48,     /* of one of them */
-    HTTP_CONNECTIONS_OWN_MAX = 480,     /* of the owner */
-    HTTP_CONNECTIONS_ADDRESS_MAX = 256, /* of a remote address */
+    HTTP_CONNECTIONS_OWN_MAX = 736,     /* of the owner */
+    HTTP_CONNECTIONS_ADDRESS_MAX = 512, /* of a remote address */
     HTTP_TIMEOUT_S = 30,
 };
 

@@ -291,6 +291,39 @@ static void what_is_noticed_is_counted_and_the_worst_is_kept(void **state)
     world_destroy(world);
 }
 
+static void the_interval_is_divided_into_periods(void **state)
+{
+    (void)state;
+    struct world *world = world_create();
+
+    tell(world, hour(10),
+         (struct event){ .kind = EVENT_PRICE,
+                         .price = { .resource = "h100", .price_micro = 2000000 } });
+    for (int i = 10; i < 16; i += 2)
+        list_add(&world->ledger.periods, (struct ledger_period){ .from = hour(i) });
+    submit(world, hour(10), 1, "ana");
+    grant(world, hour(11), 1, 1, 0, 1000);
+    end(world, hour(15), 1, 1, 0);
+    used(world, hour(15), 1, 1, 4, 50, 2);
+    ledger_finish(&world->ledger, hour(16));
+
+    static const int held[] = { 1, 2, 1 };
+    for (size_t i = 0; i < COUNT_OF(held); i++) {
+        const struct ledger_period *period = &world->ledger.periods.items[i];
+        assert_int_equal(period->capacity_ms, 4 * HOUR_MS);
+        assert_int_equal(period->gpu_ms, held[i] * HOUR_MS);
+        assert_int_equal((int64_t)(period->watched_ms + 0.5), held[i] * HOUR_MS);
+        assert_int_equal((int64_t)(period->busy_ms + 0.5), held[i] * HOUR_MS / 2);
+        assert_int_equal((int64_t)(period->idle_ms + 0.5), held[i] * HOUR_MS / 2);
+        assert_int_equal((int64_t)(period->cost_micro + 0.5), held[i] * 2000000);
+        assert_int_equal(period->starts, i == 0);
+    }
+    assert_int_equal(world->ledger.periods.items[0].waiting_ms, HOUR_MS);
+    assert_int_equal(world->ledger.periods.items[0].starts_waited_ms, HOUR_MS);
+    assert_int_equal(world->ledger.periods.items[1].waiting_ms, 0);
+    world_destroy(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +331,7 @@ int main(void)
         cmocka_unit_test(who_runs_counts_until_now_and_what_nobody_read_is_not_zero),
         cmocka_unit_test(one_that_ends_while_it_is_asked_counts_once),
         cmocka_unit_test(every_attempt_counts_and_of_a_share_what_was_given),
+        cmocka_unit_test(the_interval_is_divided_into_periods),
         cmocka_unit_test(only_what_was_watched_is_known),
         cmocka_unit_test(what_is_noticed_is_counted_and_the_worst_is_kept),
     };

@@ -4,6 +4,8 @@
 tarn_test.Client compares each reply with the description (contract.py).
 """
 
+import gzip
+import json
 import os
 import socket
 import subprocess
@@ -93,6 +95,7 @@ def ask_about_devices(api):
     api.post("/v1/alerts/silences", {"name": "hot", "for": "2h", "comment": "known"})
     assert api.get("/v1/alerts")["silences"]
     api.ask("DELETE", "/v1/alerts/silences?name=hot&subject=*")
+    assert api.get("/v1/overview")["nodes"][0]["gpus"]
     for path in ("/v1/pools", "/v1/queues", "/v1/scale", "/metrics?hostname=old&names=new", "/metrics/dcgm"):
         api.get(path)
 
@@ -111,8 +114,15 @@ def ask_about_plans(api):
     said = api.post("/v1/whatif", {"add_nodes": "1:h100:8", "set": ["order=fifo"], "submit": {"run": "true", "sender_cwd": "/"}})
     assert said["jobs"]
     api.post("/v1/rehearsal", {"config": config, "last": "1d", "shown": 5})
-    for by in ("user", "queue", "job", "model"):
+    for by in ("user", "queue", "job", "model", "stage"):
         assert api.get("/v1/report", by=by, last="1d", shown=3)["rows"]
+    assert api.get("/v1/report", last="1h", step="10m")["periods"] and api.get("/v1/report", last="1d", step="month")["periods"]
+    kept = [api.get("/v1/report", last="1d", step="1h", kept=1) for _ in range(2)]
+    assert kept[0] == kept[1] and api.get("/v1/report", last="1d", step="1h")["until"] > kept[0]["until"]
+    assert api.get("/v1/forecast", limit=10)["from"]
+    assert api.get("/v1/jobs/%d/timeline" % api.get("/v1/jobs", all=1)["jobs"][0]["id"])["events"][0]["what"] == "submit"
+    [pipeline] = api.get("/v1/pipelines", limit=1)["pipelines"]
+    assert api.get("/v1/pipelines/%d" % pipeline["id"])["stages"]
     api.get("/v1/estimates", last="1d")
 
 
@@ -122,6 +132,7 @@ def ask_about_access(api):
     api.post("/v1/tokens?login=1")
     assert len(api.get("/v1/tokens", all=1)["tokens"]) == 2
     api.ask("DELETE", "/v1/tokens/%d" % made["id"])
+    assert api.get("/v1/audit", limit=2, last="1h")["changes"][0]["operation"] == "revokeToken"
 
 
 def ask_again(api, path):
@@ -139,6 +150,19 @@ def ask_again(api, path):
     connection.close()
 
 
+def ask_packed(api):
+    """The overview is shared by many viewers, with gzip for those that take it."""
+    connection, replies = api.connection(), []
+    for encoding in ("gzip, br", "identity"):
+        connection.request("GET", "/v1/overview", headers={"Accept-Encoding": encoding})
+        reply = connection.getresponse()
+        text = reply.read()
+        replies.append((json.loads(gzip.decompress(text) if reply.getheader("Content-Encoding") == "gzip" else text), reply.getheader("Content-Encoding")))
+    assert [encoding for _, encoding in replies] == ["gzip", None]
+    assert replies[0][0]["nodes"] == replies[1][0]["nodes"]
+    connection.close()
+
+
 def test_every_request_is_answered_as_described(machine):
     api, daemon = machine.api, machine.daemon
     api.put("/v1/config", CONFIG)
@@ -150,6 +174,7 @@ def test_every_request_is_answered_as_described(machine):
     api.get("/v1/openapi.json")
     for path in ("/v1/nodes", "/v1/config", "/v1/openapi.json"):
         ask_again(api, path)
+    ask_packed(api)
     api.post("/v1/stop?kill=1")
     contract = tarn_test.contracts[0]
     for _, _, _, operation in contract.routes:

@@ -4,12 +4,13 @@
 import json
 import os
 import socket
+import subprocess
 import threading
 import time
 
 import pytest
 
-from tarn_test import Refused, as_user, read_file, wait_until, IS_ROOT, PATIENCE_S
+from tarn_test import TARN, Refused, as_user, read_file, wait_until, IS_ROOT, PATIENCE_S
 
 NOBODY = 65534
 
@@ -520,6 +521,45 @@ def test_a_pipeline_is_requeued_from_what_failed(api, tmp_path):
     assert len(api.post("/v1/jobs/%d/requeue" % number)["changed"]) == 2
     assert api.wait_group(number)["result"] == "ok"
     assert (tmp_path / "ran").read_text() == "a\nc\n"
+
+
+def test_a_pipeline_runs_again_from_a_stage(daemon, api, tmp_path):
+    number = api.submit(name="again", stages={name: dict({"run": "echo %s >> %s/ran" % (name, tmp_path), "env": daemon.env()}, **more)
+                                              for name, more in (("a", {}), ("b", {"needs": ["a"], "array": "0-1"}), ("c", {"needs": ["b"]}),
+                                                                 ("x", {"needs": ["a"]}), ("d", {"needs": ["c", "x"]}))})
+    assert api.wait_group(number)["result"] == "ok"
+    daemon.kill()
+    daemon.start()
+    stages = {stage["name"]: stage for stage in api.get("/v1/pipelines/%d" % number)["stages"]}
+    needs = {name: [need["stage"] for need in stage["needs"]] for name, stage in stages.items()}
+    assert needs == {"a": [], "b": [stages["a"]["id"]], "c": [stages["b"]["id"]], "x": [stages["a"]["id"]],
+                     "d": [stages["c"]["id"], stages["x"]["id"]]}
+    assert [name for name, stage in stages.items() if stage["critical"]][0] == "a" and stages["d"]["critical"]
+    ran = open(tmp_path / "ran").read().split()
+    assert sorted(ran) == ["a", "b", "b", "c", "d", "x"]
+    changed = api.post("/v1/jobs/%d/requeue?following=1" % stages["b"]["id"])["changed"]
+    assert len(changed) == 4
+    assert api.wait_group(number)["result"] == "ok"
+    again = open(tmp_path / "ran").read().split()[len(ran):]
+    assert again == ["b", "b", "c", "d"]
+    done = subprocess.run([TARN, "requeue", "--following", str(stages["d"]["id"])], env=daemon.environment(), capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("requeued "), done
+    assert api.wait_group(number)["result"] == "ok" and open(tmp_path / "ran").read().split()[-1] == "d"
+    with pytest.raises(Refused, match="expected a stage"):
+        api.post("/v1/jobs/%d/requeue?following=1" % number)
+    with pytest.raises(Refused, match="there is none"):
+        api.get("/v1/pipelines/%d" % changed[0])
+    assert number in [one["id"] for one in api.get("/v1/pipelines")["pipelines"]]
+
+
+def test_a_pipeline_with_an_active_stage_does_not_run_again_from_there(daemon, api):
+    number = api.submit(name="busy", stages={"a": {"run": "true"}, "b": {"needs": ["a"], "run": "sleep 1000"}}, env=daemon.env())
+    stages = {stage["name"]: stage["id"] for stage in api.get("/v1/pipelines/%d" % number)["stages"]}
+    wait_until("b runs", lambda: api.job(stages["b"] + 1)["state"] == "running")
+    with pytest.raises(Refused, match="still active"):
+        api.post("/v1/jobs/%d/requeue?following=1" % stages["a"])
+    api.post("/v1/jobs/%d/cancel" % number)
+    api.wait_group(number)
 
 
 def test_a_pipeline_is_cancelled_as_a_whole(api):

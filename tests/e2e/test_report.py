@@ -139,13 +139,13 @@ def test_an_empty_stretch_is_an_answer(daemon):
 
 
 @pytest.mark.parametrize("query,words", [
-    ({"by": "colour"}, "by 'colour': expected user, queue, job or model"),
+    ({"by": "colour"}, "by 'colour': expected user, queue, job, model or stage"),
     ({"last": "soon"}, "last"),
     ({"last": "0s"}, "expected up to 366 days"),
     ({"last": "400d"}, "expected up to 366 days"),
     ({"shown": "0"}, "shown '0': expected a number from 1"),
     ({"shown": "-1"}, "shown '-1'"),
-    ({"lats": "1h"}, "unknown parameter 'lats'; expected last, by, shown"),
+    ({"lats": "1h"}, "unknown parameter 'lats'; expected last, by, step, kept, shown"),
 ])
 def test_what_makes_no_sense_is_refused(daemon, query, words):
     with pytest.raises(Refused) as refused:

@@ -87,7 +87,8 @@ static json_t *body_of(const struct operation *operation)
     bool is_needed = type[length - 1] != '?';
 
     type[length - !is_needed] = '\0';
-    return json_pack("{s:b, s:{s:{s:o}}}", "required", is_needed, "content", "application/json",
+    return json_pack("{s:b, s:{s:{s:o}, s:{s:o}}}", "required", is_needed, "content",
+                     "application/json", "schema", schema_of_type(type), "application/yaml",
                      "schema", schema_of_type(type));
 }
 

@@ -77,10 +77,13 @@ int64_t view_gpu_milli(const struct state *state, const struct job *job);
 bool view_is_synthetic(const struct state *state, const struct job *job);
 json_t *view_gpu_indices(const struct state *state, const struct job *job);
 json_t *view_gpu_nodes(const struct api *api, const struct job *job);
+/* The devices of a lease by node; NULL: none. */
+json_t *view_lease_nodes(const struct state *state, const struct lease *lease);
 json_t *view_preempted_for(const struct api *api, const struct job *job);
 json_t *view_failed_rank(const struct api *api, const struct job *job);
 json_t *view_group(const struct api *api, const struct group *group);
 json_t *view_gpus_given(const struct state *state);
+json_t *view_counts(const struct state *state); /* jobs by state */
 
 /* view_row.c: a job as a row of a table, as bytes; absent values are omitted. first to last: tasks
  * of an array that wait for the same reason. */

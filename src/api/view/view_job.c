@@ -314,19 +314,25 @@ static json_t *indices_of_node(json_t *nodes, const char *name)
     return json_object_get(node, "indices");
 }
 
-/* Its devices by node; nothing where there is one node. */
-json_t *view_gpu_nodes(const struct api *api, const struct job *job)
+json_t *view_lease_nodes(const struct state *state, const struct lease *lease)
 {
-    const struct state *state = api_state(api);
-    const struct lease *lease = job_is_active(job) ? job->run->lease : NULL;
     json_t *nodes = json_array();
 
-    for (uint32_t i = 0; lease && state->nodes.count > 1 && i < lease->slices_count; i++) {
+    for (uint32_t i = 0; lease && i < lease->slices_count; i++) {
         const struct device *device = &state->devices.items[lease->slices[i].device];
         json_array_append_new(indices_of_node(nodes, state->nodes.items[device->node].name),
                               json_integer(device->index));
     }
     return nodes;
+}
+
+/* Its devices by node; nothing where there is one node. */
+json_t *view_gpu_nodes(const struct api *api, const struct job *job)
+{
+    const struct state *state = api_state(api);
+    bool is_shown = job_is_active(job) && state->nodes.count > 1;
+
+    return view_lease_nodes(state, is_shown ? job->run->lease : NULL);
 }
 
 json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
@@ -410,4 +416,14 @@ json_t *view_gpus_given(const struct state *state)
     }
     return json_pack("{s:o, s:o}", "total", view_milli(total), "given",
                      view_milli(state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS]));
+}
+
+json_t *view_counts(const struct state *state)
+{
+    json_t *counts = json_object();
+
+    for (size_t i = 0; i < JOB_STATE_COUNT; i++)
+        json_object_set_new(counts, job_state_name((enum job_state)i),
+                            json_integer(state->job_counts[i]));
+    return counts;
 }

@@ -37,6 +37,12 @@ const struct option_entry options_cancel[] = {
                         "only send this signal (USR1) to the processes of running jobs" },
     { 0 },
 };
+enum { REQUEUE_FOLLOWING };
+const struct option_entry options_requeue[] = {
+    [REQUEUE_FOLLOWING] = { "following", 0, NULL,
+                            "a stage of a pipeline, with all stages that follow it" },
+    { 0 },
+};
 const struct option_entry options_update[] = {
     [UPDATE_PRIORITY] = { "priority", 0, "N", "low, normal, high or -1000 to 1000" },
     [UPDATE_QUEUE] = { "queue", 0, "NAME", "the queue that is charged" },
@@ -188,7 +194,9 @@ int run_release(const struct options *options)
 
 int run_requeue(const struct options *options)
 {
-    return change_by_id(options, "/requeue", "requeued");
+    bool is_following = options->values[REQUEUE_FOLLOWING] != NULL;
+
+    return change_by_id(options, is_following ? "/requeue?following=1" : "/requeue", "requeued");
 }
 
 int run_checkpoint(const struct options *options)

@@ -12,7 +12,7 @@ enum { LAST, BY, COUNT, CSV, ESTIMATES, WIDTH = 80, KEY_WIDTH = 14, DIAGNOSES_SH
 
 const struct option_entry options_report[] = {
     [LAST] = { "last", '\0', "TIME", "length of the period until now; default 7d" },
-    [BY] = { "by", '\0', "WHAT", "one line per user, queue, job or model" },
+    [BY] = { "by", '\0', "WHAT", "one line per user, queue, job, model or stage" },
     [COUNT] = { "count", 'n', "N", "at most N lines, default 20" },
     [CSV] = { "csv", '\0', NULL, "print comma-separated values" },
     [ESTIMATES] = { "estimates", '\0', NULL,

@@ -16,6 +16,13 @@
 
 enum group_kind { GROUP_ARRAY, GROUP_STAGE, GROUP_PIPELINE };
 
+/* All jobs of a stage need this group. It is kept when the jobs no longer need it (need.h): it
+ * shows the order of the stages, and counts again when a pipeline runs again from a stage on. */
+struct group_need {
+    uint64_t on;
+    uint8_t kind; /* enum need_kind */
+};
+
 struct group {
     uint64_t id, last;
     uint64_t parent;               /* 0: none */
@@ -32,12 +39,18 @@ struct group {
     uint32_t bad_count; /* ended with a result other than ok */
     usec_t submitted, ended;
     uint8_t kind;
+    struct group_need *needs; /* of a stage */
+    uint32_t needs_count;
 };
 
 static inline bool group_is_over(const struct group *group)
 {
     return group->ended_count >= group->job_count;
 }
+
+/* Remember that its jobs need the group `on`; it is remembered once. */
+void group_note_need(struct group *group, uint64_t on, uint8_t kind);
+void group_destroy(struct group *group); /* NULL is fine */
 
 const char *group_kind_name(enum group_kind kind);
 

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "core/job/group.h"
+#include "base/compiler.h"
 
 static uint32_t first_of(const struct map *map, uint64_t key)
 {
@@ -101,4 +101,3 @@ void need_table_release(struct need_table *table)
 }
 
 DEFINE_NAMES(need_kind_name, enum need_kind, "ok", "ended", "failed", "started")
-DEFINE_NAMES(group_kind_name, enum group_kind, "array", "stage", "pipeline")

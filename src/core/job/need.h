@@ -22,6 +22,13 @@ enum need_kind {
     NEED_STARTED, /* runs or ran; of a group: every job */
 };
 
+/* The needs of a job that is requeued. */
+enum requeue_resume {
+    RESUME_ALONE, /* it runs without those that were broken */
+    RESUME_GROUP, /* with its group: those that were broken are open again */
+    RESUME_AGAIN, /* with a stage that its stage follows: those that were met, too */
+};
+
 enum need_answer { NEED_OPEN, NEED_MET, NEED_BROKEN };
 
 struct need {

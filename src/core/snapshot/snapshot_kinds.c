@@ -303,6 +303,13 @@ static const struct field speed_fields[] = {
 
 static const struct field user_fields[] = { RECORD_TEXT(struct saved_user, 1, name, "") };
 
+static const struct field group_need_fields[] = {
+    RECORD_UINT(struct group_need, 1, on, "the group that it needs"),
+    RECORD_UINT(struct group_need, 2, kind, "what is awaited, as in the event"),
+};
+static const struct record_type saved_group_need_record =
+    RECORD_TYPE("group_need", struct group_need, group_need_fields);
+
 static const struct field group_fields[] = {
     RECORD_UINT(struct group, 1, id, ""),
     RECORD_UINT(struct group, 2, last, ""),
@@ -319,6 +326,7 @@ static const struct field group_fields[] = {
     RECORD_INT(struct group, 12, submitted, ""),
     RECORD_INT(struct group, 13, ended, ""),
     RECORD_UINT(struct group, 14, kind, ""),
+    RECORD_LIST(struct group, 15, needs, "groups that a stage needs", &saved_group_need_record),
 };
 
 static const struct field job_fields[] = {

@@ -392,6 +392,10 @@ static int load_group(struct state *state, const struct group *saved, struct err
     struct group *group = mem_zero(1, sizeof(*group));
     *group = *saved;
     group->name = mem_string(saved->name);
+    group->needs = NULL;
+    group->needs_count = 0;
+    for (uint32_t i = 0; i < saved->needs_count; i++)
+        group_note_need(group, saved->needs[i].on, saved->needs[i].kind);
     state_link_group(state, group);
     return 0;
 }

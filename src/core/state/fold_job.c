@@ -153,6 +153,16 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
     return 0;
 }
 
+/* The stage that it is part of, at any depth; NULL: none. */
+static struct group *stage_of(const struct state *state, const struct job *job)
+{
+    struct group *group = state_group(state, job->group);
+
+    while (group && group->kind != GROUP_STAGE)
+        group = state_group(state, group->parent);
+    return group;
+}
+
 static int fold_need(struct state *state, const struct event_need *event, struct error *err)
 {
     struct job *job = state_job(state, event->job);
@@ -160,6 +170,9 @@ static int fold_need(struct state *state, const struct event_need *event, struct
         return error_set(err, -EBADMSG, "need: job %" PRIu64 " expects none", event->job);
 
     job->needs_expected--;
+    struct group *stage = stage_of(state, job);
+    if (stage && state_group(state, event->on))
+        group_note_need(stage, event->on, event->kind);
     if (job->state == JOB_ENDED)
         return 0;
     switch (state_need_answer(state, event->on, event->kind)) {
@@ -213,8 +226,38 @@ static void settle_broken_needs(struct state *state, struct job *job, bool resum
     }
 }
 
-static void fold_requeue(struct state *state, struct job *job, bool resumes)
+static bool has_need(const struct need_table *needs, uint64_t job, uint64_t on)
 {
+    for (uint32_t at = need_first_of(needs, job); at != 0;
+         at = needs->needs.items[at - 1].next_of_job) {
+        if (needs->needs.items[at - 1].on == on)
+            return true;
+    }
+    return false;
+}
+
+/* The job waits again for the stages that its stage needs, where those run again. */
+static void renew_needs(struct state *state, struct job *job)
+{
+    const struct group *stage = stage_of(state, job);
+
+    for (uint32_t i = 0; stage && i < stage->needs_count; i++) {
+        const struct group_need *need = &stage->needs[i];
+        if (state_need_answer(state, need->on, need->kind) != NEED_OPEN ||
+            has_need(&state->needs, job->id, need->on))
+            continue;
+        need_add(&state->needs, job->id, need->on, need->kind);
+        job->needs_left++;
+    }
+}
+
+static void fold_requeue(struct state *state, struct job *job, enum requeue_resume resumes)
+{
+    if (resumes == RESUME_AGAIN && !job_is_active(job) && job->state != JOB_ENDED) {
+        renew_needs(state, job);
+        state_settle(state, job);
+        return;
+    }
     if (job_is_active(job)) {
         job_claim_run(job)->is_requeue_wanted = !job->run->is_cancel_wanted;
         state_notify(state, job, false);
@@ -230,7 +273,9 @@ static void fold_requeue(struct state *state, struct job *job, bool resumes)
     run->retries = run->heals = 0;
     job->is_held = false;
     job_set_cancel(run, NULL, NULL);
-    settle_broken_needs(state, job, resumes);
+    settle_broken_needs(state, job, resumes != RESUME_ALONE);
+    if (resumes == RESUME_AGAIN)
+        renew_needs(state, job);
     state_settle(state, job);
 }
 
@@ -293,8 +338,7 @@ static int fold_forget(struct state *state, uint64_t id, struct error *err)
         *(group->previous ? &group->previous->next : &state->first_group) = group->next;
         *(group->next ? &group->next->previous : &state->last_group) = group->previous;
         map_remove(&state->groups, id);
-        free(group->name);
-        free(group);
+        group_destroy(group);
         return 0;
     }
     return error_set(err, -EBADMSG, "forget: %" PRIu64 " is not over", id);

@@ -28,9 +28,38 @@ static struct ledger_job *claim(struct ledger *ledger, const struct job *job)
                                 .queue = job->queue,
                                 .name = arena_string(&ledger->names, job->name, strlen(job->name)),
                                 .model = "",
+                                .cost_at = ledger->now,
                             });
     map_set(&ledger->by_id, job->id, ledger->jobs.count);
     return &ledger->jobs.items[ledger->jobs.count - 1];
+}
+
+/* ---- periods ---- */
+
+static usec_t period_end(const struct ledger *ledger, size_t i)
+{
+    return i + 1 < ledger->periods.count ? ledger->periods.items[i + 1].from : USEC_NEVER;
+}
+
+struct spread {
+    double watched_ms, busy_ms, idle_ms, cost_micro;
+};
+
+/* Evenly over the time from `from` to `until`. */
+static void spread(struct ledger *ledger, usec_t from, usec_t until, const struct spread *amounts)
+{
+    for (size_t i = 0; i < ledger->periods.count && until > from; i++) {
+        struct ledger_period *period = &ledger->periods.items[i];
+        usec_t begin = period->from > from ? period->from : from, end = period_end(ledger, i);
+        end = end < until ? end : until;
+        if (end <= begin)
+            continue;
+        double part = (double)(end - begin) / (double)(until - from);
+        period->watched_ms += amounts->watched_ms * part;
+        period->busy_ms += amounts->busy_ms * part;
+        period->idle_ms += amounts->idle_ms * part;
+        period->cost_micro += amounts->cost_micro * part;
+    }
 }
 
 /* ---- what was held ---- */
@@ -51,6 +80,8 @@ static void open_attempt(struct ledger *ledger, const struct job *job, usec_t si
         *now = (struct ledger_attempt){ .number = job->run->attempt };
     }
     now->since = since;
+    now->from = now->from > 0 ? now->from : since;
+    now->until = 0;
     now->milli = lease->milli;
     now->slices = lease->slices_count;
     now->memory_mib = 0;
@@ -74,15 +105,28 @@ static void close_attempt(struct ledger *ledger, struct ledger_job *entry)
     now->whole_ms += held;
     entry->sum.gpu_ms += held;
     now->since = 0;
+    now->until = ledger->now;
+}
+
+static void note_start(struct ledger *ledger, const struct job *job)
+{
+    usec_t since = job->queued > 0 ? job->queued : job->submitted;
+
+    if (ledger->periods.count == 0)
+        return;
+    struct ledger_period *period = &ledger->periods.items[ledger->period];
+    period->starts++;
+    period->starts_waited_ms += ledger->now > since ? (ledger->now - since) / USEC_PER_MS : 0;
 }
 
 static void on_lease(void *user, struct job *job, int sign)
 {
     struct ledger *ledger = user;
 
-    if (sign > 0)
+    if (sign > 0) {
         open_attempt(ledger, job, ledger->now);
-    else
+        note_start(ledger, job);
+    } else
         close_attempt(ledger, claim(ledger, job));
 }
 
@@ -149,7 +193,12 @@ static void note_usage(struct ledger *ledger, const struct event_usage *event)
     if (!attempt || attempt->inside_ms == 0 || attempt->is_told)
         return;
     attempt->is_told = true;
+    struct ledger_sum before = entry->sum;
     add_use(&entry->sum, attempt, &event->usage);
+    spread(ledger, attempt->from, attempt->until > 0 ? attempt->until : ledger->now,
+           &(struct spread){ .watched_ms = (double)(entry->sum.watched_ms - before.watched_ms),
+                             .busy_ms = (double)(entry->sum.busy_ms - before.busy_ms),
+                             .idle_ms = (double)(entry->sum.idle_ms - before.idle_ms) });
     if (!job)
         return;
     struct diagnosis_ask ask = diagnosis_ask_of(ledger->state, job, &event->usage);
@@ -181,8 +230,14 @@ static void note_cost(struct ledger *ledger, const struct job *job)
 {
     struct ledger_job *entry = find(ledger, job->id);
 
-    if (entry)
-        entry->sum.cost_micro = state_cost(ledger->state, job, ledger->now) - entry->cost_before;
+    if (!entry)
+        return;
+    int64_t cost = state_cost(ledger->state, job, ledger->now) - entry->cost_before;
+    if (cost != entry->sum.cost_micro)
+        spread(ledger, entry->cost_at, ledger->now,
+               &(struct spread){ .cost_micro = (double)(cost - entry->sum.cost_micro) });
+    entry->sum.cost_micro = cost;
+    entry->cost_at = ledger->now;
 }
 
 void ledger_note(struct ledger *ledger, const struct event *event)
@@ -204,10 +259,31 @@ void ledger_note(struct ledger *ledger, const struct event *event)
 
 /* ---- begin and end ---- */
 
+/* What holds from one event to the next, in each period between them. */
+static void pass_periods(struct ledger *ledger, usec_t now)
+{
+    const struct state *state = ledger->state;
+    int64_t held = state->queues.items[QUEUE_ROOT].used.of[RESOURCE_GPUS];
+
+    for (usec_t at = ledger->now; ledger->periods.count > 0 && at < now;) {
+        struct ledger_period *period = &ledger->periods.items[ledger->period];
+        usec_t end = period_end(ledger, ledger->period), until = end < now ? end : now;
+        if (until > at) {
+            period->capacity_ms += gpu_ms(state->capacity.milli, until - at);
+            period->gpu_ms += gpu_ms(held, until - at);
+            period->waiting_ms +=
+                (int64_t)state->job_counts[JOB_QUEUED] * ((until - at) / USEC_PER_MS);
+        }
+        at = until > at ? until : at;
+        ledger->period += end <= now && ledger->period + 1 < ledger->periods.count;
+    }
+}
+
 void ledger_pass(struct ledger *ledger, usec_t now)
 {
     if (now <= ledger->now)
         return;
+    pass_periods(ledger, now);
     ledger->capacity_ms += gpu_ms(ledger->state->capacity.milli, now - ledger->now);
     ledger->now = now;
 }
@@ -243,6 +319,7 @@ void ledger_finish(struct ledger *ledger, usec_t until)
 void ledger_release(struct ledger *ledger)
 {
     list_release(&ledger->jobs);
+    list_release(&ledger->periods);
     map_release(&ledger->by_id);
     arena_release(&ledger->names);
 }

@@ -37,7 +37,8 @@ struct ledger_sum {
 /* An attempt: its part in the interval, and all of it, as far as known. */
 struct ledger_attempt {
     uint32_t number;
-    usec_t since; /* when it was granted, or the interval began; 0: it has ended */
+    usec_t since;       /* when it was granted, or the interval began; 0: it has ended */
+    usec_t from, until; /* its part in the interval; until: 0 while it runs */
     int64_t milli, slices, memory_mib;
     int64_t inside_ms, whole_ms; /* GPU-time */
     bool is_told;                /* its usage has been counted, which is done only once */
@@ -52,8 +53,20 @@ struct ledger_job {
     struct ledger_attempt now, last;
     struct ledger_sum sum;
     int64_t cost_before;
+    usec_t cost_at; /* its cost is counted up to here */
     bool has_diagnosis, is_ended;
     struct diagnosis diagnosis; /* the worst one of the attempt that was counted last */
+};
+
+/* A part of the interval, up to the next one. Allocated GPU-time and the queue are exact. The use
+ * and the cost of an attempt are spread evenly over its time. */
+struct ledger_period {
+    usec_t from;
+    int64_t capacity_ms, gpu_ms;
+    int64_t waiting_ms;       /* time that jobs waited for resources, of all jobs */
+    uint32_t starts;          /* of attempts */
+    int64_t starts_waited_ms; /* how long these had waited */
+    double watched_ms, busy_ms, idle_ms, cost_micro;
 };
 
 struct ledger {
@@ -62,6 +75,9 @@ struct ledger {
     LIST(struct ledger_job) jobs;
     struct map by_id; /* -> place plus one */
     struct arena names;
+    /* Added by the caller after ledger_begin(), the first from the begin on; none: not wanted. */
+    LIST(struct ledger_period) periods;
+    size_t period;       /* the present one */
     int64_t capacity_ms; /* GPU-time available */
     struct {
         uint32_t jobs;

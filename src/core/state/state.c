@@ -73,8 +73,7 @@ void state_destroy(struct state *state)
     }
     for (struct group *group = state->first_group, *next; group; group = next) {
         next = group->next;
-        free(group->name);
-        free(group);
+        group_destroy(group);
     }
     for (size_t i = 0; i < state->nodes.count; i++)
         node_release(&state->nodes.items[i]);

@@ -19,6 +19,8 @@ int state_apply(struct state *state, const struct event *event, struct error *er
         state->now = event->at;
     if (event->kind == EVENT_CHANGE)
         return config_log_note(&state->config_log, &event->change, state->now, err);
+    if (event->kind == EVENT_AUDIT)
+        return 0; /* it changes nothing itself */
     if (event->kind == EVENT_TOKEN)
         return token_list_put(&state->tokens, &event->token, err);
     if (event->kind == EVENT_TOKEN_REMOVE)

@@ -69,6 +69,16 @@ static json_t *view_sum(const struct view *view, const struct ledger_sum *sum)
 
 /* ---- rows ---- */
 
+/* "" for jobs of no pipeline, and of pipelines that are no longer listed. */
+static const char *stage_name(const struct state *state, const struct ledger_job *job)
+{
+    const struct group *group = state_group(state, job->group);
+
+    while (group && group->kind != GROUP_STAGE)
+        group = state_group(state, group->parent);
+    return group ? group->name : "";
+}
+
 static const char *key_of(const struct view *view, const struct ledger_job *job)
 {
     const struct state *state = view->ledger->state;
@@ -78,6 +88,8 @@ static const char *key_of(const struct view *view, const struct ledger_job *job)
         return state->queues.items[job->queue].name;
     case REPORT_BY_MODEL:
         return job->model;
+    case REPORT_BY_STAGE:
+        return stage_name(state, job);
     default:
         return state_user(state, job->user);
     }
@@ -143,7 +155,7 @@ static void put_job(const struct view *view, const struct ledger_job *job, json_
 
 static json_t *view_rows(struct view *view)
 {
-    static const char *const keys[] = { "user", "queue", "", "model" };
+    static const char *const keys[] = { "user", "queue", "", "model", "stage" };
     json_t *list = json_array();
 
     if (view->rows.count > 0)
@@ -156,6 +168,41 @@ static json_t *view_rows(struct view *view)
         else
             json_object_set_new(object, keys[view->ask->by],
                                 row->key[0] ? json_string(row->key) : json_null());
+        json_array_append_new(list, object);
+    }
+    return list;
+}
+
+/* ---- periods ---- */
+
+static json_t *view_periods(const struct view *view)
+{
+    const struct ledger *ledger = view->ledger;
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < ledger->periods.count; i++) {
+        const struct ledger_period *period = &ledger->periods.items[i];
+        usec_t end = i + 1 < ledger->periods.count ? period[1].from : ledger->now;
+        double length_ms = (double)(end - period->from) / (double)USEC_PER_MS;
+        bool is_watched = period->watched_ms >= 1;
+        json_t *object = json_pack("{s:o, s:f, s:f, s:f, s:f, s:i}", "from",
+                                   json_time(period->from + view->ask->wall_ahead),
+                                   "capacity_gpu_hours", (double)period->capacity_ms / MS_PER_HOUR,
+                                   "gpu_hours", (double)period->gpu_ms / MS_PER_HOUR,
+                                   "watched_gpu_hours", period->watched_ms / MS_PER_HOUR, "waiting",
+                                   length_ms > 0 ? (double)period->waiting_ms / length_ms : 0,
+                                   "starts", (int)period->starts);
+        json_object_set_new(
+            object, "wait_seconds",
+            period->starts > 0 ? json_real((double)period->starts_waited_ms / period->starts / 1000)
+                               : json_null());
+        json_object_set_new(object, "gpu_use",
+                            is_watched ? json_real(period->busy_ms / period->watched_ms)
+                                       : json_null());
+        json_object_set_new(object, "idle_gpu_hours",
+                            is_watched ? json_real(period->idle_ms / MS_PER_HOUR) : json_null());
+        json_object_set_new(object, "cost",
+                            view->has_prices ? json_real(period->cost_micro / 1e6) : json_null());
         json_array_append_new(list, object);
     }
     return list;
@@ -225,7 +272,7 @@ static json_t *view_worst(const struct view *view)
 
 json_t *report_view(const struct ledger *ledger, const struct report_ask *ask)
 {
-    static const char *const bys[REPORT_BYS] = { "user", "queue", "job", "model" };
+    static const char *const bys[REPORT_BYS] = { "user", "queue", "job", "model", "stage" };
     const struct state *state = ledger->state;
     struct view view = { .ledger = ledger, .ask = ask };
 
@@ -233,13 +280,14 @@ json_t *report_view(const struct ledger *ledger, const struct report_ask *ask)
         view.has_prices |= state->resources.items[i].price_micro > 0;
     add_rows(&view);
     view.has_prices |= view.total.cost_micro > 0;
-    json_t *answer = json_pack("{s:s, s:o, s:o, s:f, s:i, s:i, s:o, s:o, s:o, s:o}", "by",
-                               bys[ask->by], "from", json_time(ledger->from + ask->wall_ahead),
-                               "until", json_time(ledger->now + ask->wall_ahead),
-                               "capacity_gpu_hours", (double)ledger->capacity_ms / MS_PER_HOUR,
-                               "jobs", (int)ledger->jobs.count, "row_count", (int)view.rows.count,
-                               "rows", view_rows(&view), "total", view_sum(&view, &view.total),
-                               "diagnoses", view_diagnoses(ledger), "worst", view_worst(&view));
+    json_t *answer =
+        json_pack("{s:s, s:o, s:o, s:f, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "by", bys[ask->by],
+                  "from", json_time(ledger->from + ask->wall_ahead), "until",
+                  json_time(ledger->now + ask->wall_ahead), "capacity_gpu_hours",
+                  (double)ledger->capacity_ms / MS_PER_HOUR, "jobs", (int)ledger->jobs.count,
+                  "row_count", (int)view.rows.count, "rows", view_rows(&view), "total",
+                  view_sum(&view, &view.total), "diagnoses", view_diagnoses(ledger), "worst",
+                  view_worst(&view), "periods", view_periods(&view));
     list_release(&view.rows);
     map_release(&view.by_key);
     return answer;

@@ -7,14 +7,38 @@
 
 #include "daemon/daemon.h"
 #include "daemon/study/study.h"
+#include "time/civil.h"
 
 struct folding {
     struct state *state;
     struct ledger *ledger;
     struct arena arena;
     usec_t from, now; /* what came after now is not of the question */
+    usec_t step;      /* of its periods; REPORT_MONTHS: calendar months; 0: none */
+    usec_t wall_ahead;
     bool has_begun;
 };
+
+/* The next begin of a period after `at`, by the clock, in UTC. */
+static usec_t next_period(const struct folding *folding, usec_t at)
+{
+    usec_t wall = at + folding->wall_ahead;
+
+    if (folding->step != REPORT_MONTHS)
+        return (wall / folding->step + 1) * folding->step - folding->wall_ahead;
+    struct civil date = civil_of_day(civil_day_of(wall));
+    bool is_last = date.month == 12;
+    return civil_day(date.year + is_last, is_last ? 1 : date.month + 1, 1) * USEC_PER_DAY -
+           folding->wall_ahead;
+}
+
+static void begin(struct folding *folding, usec_t from)
+{
+    ledger_begin(folding->ledger, folding->state, from);
+    folding->has_begun = true;
+    for (usec_t at = from; folding->step != 0 && at < folding->now; at = next_period(folding, at))
+        list_add(&folding->ledger->periods, (struct ledger_period){ .from = at });
+}
 
 static int on_record(void *user, const struct journal_record *record, struct error *err)
 {
@@ -27,9 +51,7 @@ static int on_record(void *user, const struct journal_record *record, struct err
         return 0;
     if (code == 0 && !folding->has_begun && event.at >= folding->from) {
         /* Of the time before the first record nothing can be said. */
-        ledger_begin(folding->ledger, folding->state,
-                     folding->state->now > 0 ? folding->from : event.at);
-        folding->has_begun = true;
+        begin(folding, folding->state->now > 0 ? folding->from : event.at);
     }
     if (code == 0 && folding->has_begun)
         ledger_pass(folding->ledger, event.at);
@@ -79,7 +101,7 @@ static int fold(struct folding *folding, const json_t *question, struct error *e
     if (code < 0)
         return code;
     if (!folding->has_begun)
-        ledger_begin(folding->ledger, folding->state, folding->from);
+        begin(folding, folding->from);
     ledger_finish(folding->ledger, now);
     json_array_foreach(live, i, words)
     {
@@ -98,6 +120,8 @@ static int answer(const json_t *question, json_t **ret, struct error *err)
         .ledger = &ledger,
         .from = json_integer_value(json_object_get(question, "now")) - last,
         .now = json_integer_value(json_object_get(question, "now")),
+        .step = json_integer_value(json_object_get(question, "step")),
+        .wall_ahead = json_integer_value(json_object_get(question, "wall_ahead")),
     };
     struct report_ask ask = {
         .by = (enum report_by)json_integer_value(json_object_get(question, "by")),
@@ -117,7 +141,14 @@ static int answer(const json_t *question, json_t **ret, struct error *err)
     return code;
 }
 
+static int choose_answer(const json_t *question, json_t **ret, struct error *err)
+{
+    return json_object_get(question, "audit") ? audit_view(question, ret, err)
+           : json_object_get(question, "job") ? timeline_view(question, ret, err)
+                                              : answer(question, ret, err);
+}
+
 int run_report_study(void)
 {
-    return study_answer(answer);
+    return study_answer(choose_answer);
 }

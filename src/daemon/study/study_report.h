@@ -14,7 +14,17 @@
 
 enum { REPORT_WORST_MAX = 5 };
 
-enum report_by { REPORT_BY_USER, REPORT_BY_QUEUE, REPORT_BY_JOB, REPORT_BY_MODEL, REPORT_BYS };
+/* As a step: months of the calendar. */
+#define REPORT_MONTHS (-1)
+
+enum report_by {
+    REPORT_BY_USER,
+    REPORT_BY_QUEUE,
+    REPORT_BY_JOB,
+    REPORT_BY_MODEL,
+    REPORT_BY_STAGE,
+    REPORT_BYS
+};
 
 struct report_ask {
     enum report_by by;
@@ -25,6 +35,12 @@ struct report_ask {
 };
 
 json_t *report_view(const struct ledger *ledger, const struct report_ask *ask); /* new */
+
+/* The answer to a question about changes, {"audit": true, ...} (study_audit.c); new. */
+int audit_view(const json_t *question, json_t **ret, struct error *err);
+
+/* The answer to a question about one job, {"job": 7, ...} (study_timeline.c); new. */
+int timeline_view(const json_t *question, json_t **ret, struct error *err);
 
 /* tarn --report; returns its exit status. */
 int run_report_study(void);

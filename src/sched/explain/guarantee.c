@@ -122,3 +122,10 @@ usec_t sched_guaranteed_start(const struct brain *brain, const struct job *job)
     }
     return usec_after(kept, usec_after(grace, HANDOVER));
 }
+
+const struct lease *sched_planned_lease(const struct brain *brain, const struct job *job)
+{
+    const struct promise *promise = promise_of(&brain->reserve.promises, job->id);
+
+    return promise && promise->at != USEC_NEVER ? promise->lease : NULL;
+}

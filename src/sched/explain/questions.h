@@ -51,6 +51,10 @@ usec_t sched_guaranteed_start(const struct brain *brain, const struct job *job);
  * NULL: there is none. */
 const struct job *sched_served_first(const struct brain *brain, uint32_t queue, usec_t *ret_by);
 
+/* The devices that the plan keeps for a waiting job; NULL: none. Of identical whole devices, others
+ * may be taken in the end. */
+const struct lease *sched_planned_lease(const struct brain *brain, const struct job *job);
+
 /* The start that the default order keeps for a waiting job (ordering/plain.h): where jobs are
  * stopped for others of the queue, the latest time at which it runs on. */
 struct protected_start {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The API of the daemon (doc/spec/05-api.md). The session is in a cookie that this page cannot read.
 
+// The person who is logged in: the reply of /v1/whoami.
+export const me = {};
+
 export class Refused extends Error {
   constructor(status, message) { super(message); this.status = status; }
 }
@@ -14,7 +17,10 @@ async function check(reply) {
 
 export async function ask(method, path, body, headers) {
   const options = { method, headers: { ...headers }, credentials: "same-origin", cache: "no-store" };
-  if (body !== undefined) {
+  if (typeof body === "string") {
+    options.body = body;
+    options.headers["Content-Type"] = "application/yaml";
+  } else if (body !== undefined) {
     options.body = JSON.stringify(body);
     options.headers["Content-Type"] = "application/json";
   }
@@ -22,6 +28,17 @@ export async function ask(method, path, body, headers) {
 }
 
 export const get = (path) => ask("GET", path);
+
+// The same object as before if the reply has not changed.
+const seen = new Map();
+export async function getAgain(path) {
+  const known = seen.get(path);
+  const reply = await fetch(path, { credentials: "same-origin", cache: "no-store", headers: known ? { "If-None-Match": known.tag } : {} });
+  if (reply.status === 304 && known) return known.value;
+  const value = await (await check(reply)).json();
+  seen.set(path, { tag: reply.headers.get("ETag"), value });
+  return value;
+}
 
 // The output of a job, as it comes; onText(text) until the signal aborts it or the job has ended.
 export async function follow(path, onText, signal) {

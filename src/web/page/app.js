@@ -1,20 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views by the address (#/jobs?user=ana), drawn again when something changes.
-import { ask, get } from "/web/api.js";
+//
+// A view is a module: view(query, refresh, id) returns its content. `isForm` (or isForm(id)): what a person enters
+// there is kept, so it is drawn only when the address changes. leave(): another view follows. A view is loaded when it is first shown.
+import { ask, get, me } from "/web/api.js";
 import { h, link, notice } from "/web/dom.js";
-import * as job from "/web/job.js";
-import * as jobs from "/web/jobs.js";
 import * as login from "/web/login.js";
-import * as overview from "/web/overview.js";
-import * as queues from "/web/queues.js";
 
-const VIEWS = { overview, jobs, job, queues };
-const NAMES = [["overview", "Overview"], ["jobs", "Jobs"], ["queues", "Queues"]];
-const SOON_MS = 300, EVERY_MS = 5000;
+const VIEWS = {
+  overview: { title: "Overview", load: () => import("/web/overview.js") },
+  jobs: { title: "Jobs", load: () => import("/web/jobs.js") },
+  job: { title: "Job", of: "jobs", load: () => import("/web/job.js") },
+  pipelines: { title: "Pipelines", load: () => import("/web/pipelines.js") },
+  forecast: { title: "Forecast", load: () => import("/web/forecast.js") },
+  submit: { title: "Submit", load: () => import("/web/submit.js") },
+  whatif: { title: "What if", load: () => import("/web/whatif.js") },
+  money: { title: "Money", load: () => import("/web/money.js") },
+  queues: { title: "Queues", load: () => import("/web/queues.js") },
+  admin: { title: "Admin", load: () => import("/web/admin.js") },
+};
+const SOON_MS = 300, LEAST_MS = 800, EVERY_MS = 5000; // between two draws: LEAST_MS
 
 const main = document.getElementById("main");
 const connection = document.getElementById("connection");
-let turn = 0, timer = 0, events = null, isLoggedIn = false, last = null;
+let turn = 0, timer = 0, drawn = 0, isDue = false, events = null, isLoggedIn = false, last = null, shown = null;
 
 function where() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
@@ -23,9 +32,9 @@ function where() {
 }
 
 function drawMenu(name) {
-  document.getElementById("views").replaceChildren(...NAMES.map(([key, title]) => {
-    const item = link(key, title);
-    if (key === name || (key === "jobs" && name === "job")) item.setAttribute("aria-current", "page");
+  document.getElementById("views").replaceChildren(...Object.entries(VIEWS).filter(([, one]) => !one.of).map(([key, one]) => {
+    const item = link(key, one.title);
+    if (key === name || key === VIEWS[name].of) item.setAttribute("aria-current", "page");
     return item;
   }));
 }
@@ -33,39 +42,57 @@ function drawMenu(name) {
 // What a person is typing or reading must not be replaced under their hands.
 function isBusy() {
   const active = document.activeElement;
-  return main.contains(active) && ["INPUT", "SELECT"].includes(active.tagName) && active.type !== "checkbox";
+  return main.contains(active) && ["INPUT", "SELECT", "TEXTAREA"].includes(active.tagName) && active.type !== "checkbox";
 }
 
 function put(content, isNew) {
   const scroll = [window.scrollX, window.scrollY];
-  main.replaceChildren(...content.flat(9).filter((child) => child !== null && child !== undefined));
+  const focused = main.contains(document.activeElement) && document.activeElement.getAttribute("href");
+  main.replaceChildren(...content.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
   if (isNew) main.focus({ preventScroll: true });
-  else window.scrollTo(...scroll);
+  else {
+    window.scrollTo(...scroll);
+    if (focused) main.querySelector("a[href=" + CSS.escape(focused) + "]")?.focus({ preventScroll: true });
+  }
+}
+
+function leaveShown() {
+  shown?.leave?.();
+  shown = null;
 }
 
 async function draw() {
-  const mine = ++turn, place = where(), key = location.hash, isNew = key !== last;
+  const mine = ++turn, place = where(), key = location.hash, isNew = key !== last, about = VIEWS[place.name];
   clearTimeout(timer);
+  isDue = false;
+  drawn = performance.now();
   if (!isLoggedIn) return;
-  if (isNew && place.name !== "job") job.leave();
   drawMenu(place.name);
   try {
-    const content = await VIEWS[place.name].view(place.query, soon, place.id);
+    const module = await about.load();
+    if (mine !== turn) return;
+    if (isNew && shown && shown !== module) leaveShown();
+    if (!isNew && (typeof module.isForm === "function" ? module.isForm(place.id) : module.isForm)) return;
+    shown = module;
+    const content = await module.view(place.query, soon, place.id);
     if (mine !== turn) return;
     if (isNew || !isBusy()) put([content], isNew);
     last = key;
-    document.title = (place.name === "job" ? "Job " + place.id : NAMES.find(([name]) => name === place.name)[1]) + " · tarn";
+    document.title = about.title + (place.id ? " " + place.id : "") + " · tarn";
   } catch (failure) {
     if (failure.status === 401) { showLogin(); return; }
     if (mine === turn && isNew) put([h("h1", {}, "Not shown"), h("p", { class: "bad" }, failure.message)], true);
     if (failure.status === undefined) lost();
   }
-  timer = setTimeout(draw, EVERY_MS);
+  if (!isDue) timer = setTimeout(draw, EVERY_MS);
 }
 
+// After a change, however many follow it.
 function soon() {
+  if (isDue) return;
+  isDue = true;
   clearTimeout(timer);
-  timer = setTimeout(draw, SOON_MS);
+  timer = setTimeout(draw, Math.max(SOON_MS, drawn + LEAST_MS - performance.now()));
 }
 
 function lost() { connection.textContent = "not connected"; connection.className = "bad"; }
@@ -80,7 +107,9 @@ function listen() {
 
 function showLogin() {
   isLoggedIn = false;
+  turn++;
   if (events) events.close();
+  leaveShown();
   connection.textContent = "";
   document.getElementById("who").replaceChildren();
   document.getElementById("views").replaceChildren();
@@ -90,14 +119,12 @@ function showLogin() {
 
 async function leave() {
   try { await ask("DELETE", "/v1/session"); } catch (failure) { notice(failure.message, true); }
-  job.leave();
   showLogin();
 }
 
 async function enter() {
-  let who;
   try {
-    who = await get("/v1/whoami");
+    Object.assign(me, await get("/v1/whoami"));
   } catch (failure) {
     if (failure.status !== 401) notice(failure.message, true);
     showLogin();
@@ -105,7 +132,7 @@ async function enter() {
   }
   isLoggedIn = true;
   last = null;
-  document.getElementById("who").replaceChildren(who.user + (who.administrator ? " (administrator) " : " "),
+  document.getElementById("who").replaceChildren(me.user + (me.administrator ? " (administrator) " : " "),
     h("button", { type: "button", onclick: leave }, "Log out"));
   listen();
   draw();
@@ -120,7 +147,7 @@ window.addEventListener("hashchange", () => {
 window.addEventListener("pagehide", () => {
   if (events) events.close();
   clearTimeout(timer);
-  job.leave();
+  leaveShown();
 });
 window.addEventListener("pageshow", (event) => { if (event.persisted) enter(); });
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements without HTML: text stays text, whatever a job is called.
 
-export function h(name, attributes, ...children) {
-  const element = document.createElement(name);
+export const h = (name, attributes, ...children) => fill(document.createElement(name), attributes, children);
+export const svg = (name, attributes, ...children) =>
+  fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+
+function fill(element, attributes, children) {
   for (const [key, value] of Object.entries(attributes || {})) {
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
     else if (typeof value === "boolean") { if (value) element.setAttribute(key, ""); }
@@ -14,7 +17,7 @@ export function h(name, attributes, ...children) {
 
 export function table(caption, columns, rows) {
   const head = columns.map((column) => h("th", { scope: "col", class: column.number ? "number" : null }, column.title));
-  return h("div", { class: "scroll" }, h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, head)),
+  return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Table: " + caption }, h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, head)),
     h("tbody", {}, rows.map((row) => h("tr", {}, columns.map((column) =>
       h("td", { class: column.number ? "number" : column.wide ? "wide" : null }, column.cell(row))))))));
 }
@@ -25,7 +28,7 @@ export function facts(pairs) {
 }
 
 export function figures(pairs) {
-  return h("dl", { class: "figures" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, String(value)))));
+  return h("dl", { class: "figures" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value instanceof Node ? value : String(value)))));
 }
 
 export function link(to, text) {
@@ -52,8 +55,8 @@ export function duration(seconds) {
 export function clock(iso) {
   if (!iso) return "-";
   const when = new Date(iso), today = new Date().toDateString() === when.toDateString();
-  return when.toLocaleString([], today ? { hour: "2-digit", minute: "2-digit" }
-    : { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+  return when.toLocaleString([], today ? { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }
+    : { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 }
 
 export function stateClass(job) {

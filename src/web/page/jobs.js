@@ -8,13 +8,14 @@ const chosen = new Set();
 
 function path(query) {
   const wanted = new URLSearchParams({ rows: "1", newest: "1", limit: String(PAGE) });
-  for (const key of FILTERS) if (query.get(key)) wanted.set(key, query.get(key));
+  for (const key of [...FILTERS, "group"]) if (query.get(key)) wanted.set(key, query.get(key));
   if (query.get("all") || query.get("state")) wanted.set("all", "1");
   return "/v1/jobs?" + wanted;
 }
 
 function form(query) {
   const fields = FILTERS.map((key) => h("label", {}, key, h("input", { name: key, value: query.get(key) || "" })));
+  if (query.get("group")) fields.push(h("label", {}, "group", h("input", { name: "group", value: query.get("group"), size: "8" })));
   const all = h("input", { type: "checkbox", name: "all", checked: Boolean(query.get("all")) });
   return h("form", { role: "search", onsubmit: (event) => {
     event.preventDefault();
