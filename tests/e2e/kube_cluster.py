@@ -89,7 +89,7 @@ def spec(command=("true",), gpus=0, scheduler=None, fake=None, **more):
     if scheduler:
         words["schedulerName"] = scheduler
     if fake is not None:
-        words["nodeSelector"] = {"type": "kwok"} if fake else {"nvidia.com/gpu.machine": "tarn-real"}
+        words["nodeSelector"] = {"type": "kwok" if fake else "real"}
     return words
 
 
@@ -113,6 +113,10 @@ def is_complete(cluster, namespace, name):
     true = {one["type"]: one for one in conditions if one["status"] == "True"}
     assert "Failed" not in true, true
     return "Complete" in true
+
+
+def wait_complete(cluster, namespace, name):
+    cluster.explained(namespace, f"job {name} is complete", lambda: is_complete(cluster, namespace, name))
 
 
 def gpus_in_use(cluster):

@@ -49,7 +49,7 @@ def test_pods_on_fake_nodes_end_as_they_say(cluster, space):
 def test_a_job_runs_in_real_containers_and_gives_its_output(cluster, space):
     cluster.api.create(kube_cluster.job("count", ["sh", "-c", "echo rank $JOB_COMPLETION_INDEX of 3; cat /proc/1/cmdline"],
                                         count=3, indexed=True, gpus=4, fake=False), space)
-    wait_until("it is complete", lambda: kube_cluster.is_complete(cluster, space, "count"))
+    kube_cluster.wait_complete(cluster, space, "count")
     pods = cluster.api.pods(space)
     told = sorted(cluster.api.logs(one["metadata"]["name"], space).split("\n")[0] for one in pods)
     assert told == ["rank 0 of 3", "rank 1 of 3", "rank 2 of 3"]

@@ -149,14 +149,15 @@ users: [{{name: tests, user: {{token: "{token}"}}}}]
         def found():
             pods = [pod for pod in self.api.pods(namespace, **query) if pod["status"]["phase"] == phase]
             return pods if len(pods) >= count else None
-        try:
-            return wait_until(f"{count} pods of {namespace} are {phase}", found, patience)
-        except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.describe_pods(namespace)}") from None
+        return self.explained(namespace, f"{count} pods of {namespace} are {phase}", found, patience)
 
-    def describe_pods(self, namespace):
-        told = [f"{pod['metadata']['name']} on {pod['spec'].get('nodeName')}: {pod['status']}" for pod in self.api.pods(namespace)[:8]]
-        return "\n".join(told)
+    def explained(self, namespace, what, condition, patience=PATIENCE_S):
+        """Wait; a failure shows the pods of a namespace."""
+        try:
+            return wait_until(what, condition, patience)
+        except AssertionError as error:
+            pods = [f"{pod['metadata']['name']} on {pod['spec'].get('nodeName')}: {pod['status']}" for pod in self.api.pods(namespace)[:8]]
+            raise AssertionError("\n".join([str(error), *pods])) from None
 
     def end_namespace(self, name):
         """Delete it with all that is in it, and wait until it is gone."""

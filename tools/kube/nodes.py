@@ -157,4 +157,4 @@ def advertise(cluster, name, gpus, model="h100"):
     wait_until(f"node {name} is registered", lambda: cluster.api.find(f"/api/v1/nodes/{name}"))
     words = [{"op": "add", "path": f"/status/{part}/nvidia.com~1gpu", "value": str(gpus)} for part in ("capacity", "allocatable")]
     cluster.api.patch(f"/api/v1/nodes/{name}/status", words, JSON_PATCH)
-    cluster.api.patch(f"/api/v1/nodes/{name}", {"metadata": {"labels": gpu_labels(model, gpus)}})
+    cluster.api.patch(f"/api/v1/nodes/{name}", {"metadata": {"labels": {"type": "real", **gpu_labels(model, gpus)}}})
