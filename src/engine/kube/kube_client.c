@@ -42,7 +42,7 @@ struct call {
     char *method, *path, *type, *body;
     uint64_t until, due; /* uv_hrtime() */
     uint32_t failures;
-    bool is_refused_by_429;
+    bool is_refused_by_429, is_always_allowed;
     void (*done)(void *user, const struct kube_reply *reply);
     void *user;
 };
@@ -79,12 +79,13 @@ struct kube_client {
     LIST(struct call *) asked;
     LIST(struct watching *) wanted;
     LIST(struct news) news;
-    bool is_ending;
+    bool is_ending, is_paused;
     /* of the thread */
     LIST(struct call *) waiting; /* due later, or for a free place */
     LIST(struct watching *) watches;
     LIST(struct transfer *) transfers;
     uint32_t calls_active;
+    bool is_quiet; /* a copy of is_paused */
     uint64_t random;
     char problem[ERROR_TEXT_SIZE];
 };
@@ -443,7 +444,13 @@ static void take_asked(struct kube_client *client)
     for (size_t i = 0; i < client->wanted.count; i++)
         list_add(&client->watches, client->wanted.items[i]);
     client->asked.count = client->wanted.count = 0;
+    client->is_quiet = client->is_paused;
     uv_mutex_unlock(&client->mutex);
+}
+
+static bool may_begin(const struct kube_client *client, const struct call *call)
+{
+    return call->is_always_allowed || !client->is_quiet;
 }
 
 static void begin_due(struct kube_client *client)
@@ -457,7 +464,8 @@ static void begin_due(struct kube_client *client)
             begin_watch(client, *watch);
     for (size_t i = 0; i < client->waiting.count; i++) {
         struct call *call = client->waiting.items[i];
-        if (call->due <= now && client->calls_active + due.count < AT_ONCE)
+        if (call->due <= now && may_begin(client, call) &&
+            client->calls_active + due.count < AT_ONCE)
             list_add(&due, call);
         else
             client->waiting.items[kept++] = call;
@@ -500,7 +508,7 @@ static int wait_ms(const struct kube_client *client)
         if (!(*watch)->transfer && (*watch)->due < next)
             next = (*watch)->due;
     LIST_EACH (struct call *const, call, &client->waiting)
-        if ((*call)->due < next && client->calls_active < AT_ONCE)
+        if ((*call)->due < next && may_begin(client, *call) && client->calls_active < AT_ONCE)
             next = (*call)->due;
     return next <= now ? 0 : (int)((next - now + MS - 1) / MS);
 }
@@ -579,11 +587,20 @@ void kube_client_call(struct kube_client *client, const struct kube_call *call)
                            .body = call->body ? json_dumps(call->body, JSON_COMPACT) : NULL,
                            .until = uv_hrtime() + call->patience_ms * MS,
                            .is_refused_by_429 = call->is_refused_by_429,
+                           .is_always_allowed = call->is_always_allowed,
                            .done = call->done,
                            .user = call->user };
     json_decref(call->body);
     uv_mutex_lock(&client->mutex);
     list_add(&client->asked, made);
+    uv_mutex_unlock(&client->mutex);
+    curl_multi_wakeup(client->multi);
+}
+
+void kube_client_allow(struct kube_client *client, bool is_allowed)
+{
+    uv_mutex_lock(&client->mutex);
+    client->is_paused = !is_allowed;
     uv_mutex_unlock(&client->mutex);
     curl_multi_wakeup(client->multi);
 }
