@@ -329,7 +329,9 @@ static int create(const struct engine_options *options, struct engine **ret, str
                                            .destroy = destroy };
     struct kube_access *access = NULL;
 
-    only.engine = (struct engine){ &ops, { .starts_whole = true, .has_own_nodes = true } };
+    only.engine =
+        (struct engine){ &ops,
+                         { .starts_whole = true, .has_own_nodes = true, .has_output = true } };
     only.options = *options;
     int code = engine_instance_open(options->state_dir, "kube", only.instance, err);
     if (code == 0)
@@ -340,10 +342,12 @@ static int create(const struct engine_options *options, struct engine **ret, str
     code = kube_client_create(options->loop, access, on_problem, NULL, &only.client, err);
     if (code < 0)
         return code;
+    const char *namespace = options->rules->kube_namespace;
     only.nodes = kube_nodes_create(options);
     only.workloads = kube_workloads_create(options, only.client, only.nodes);
-    only.attempts =
-        kube_attempts_create(options, only.instance, only.client, only.nodes, only.workloads);
+    only.attempts = kube_attempts_create(options, only.instance,
+                                         namespace[0] ? namespace : kube_access_namespace(access),
+                                         only.client, only.nodes, only.workloads);
     uv_timer_init(options->loop, &only.timer);
     uv_timer_start(&only.timer, on_tick, TICK_MS, TICK_MS);
     only.lease = kube_lease_create(options->loop, only.client, only.instance, on_charge, NULL);
