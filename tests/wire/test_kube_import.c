@@ -182,6 +182,15 @@ static void amounts_beyond_tarns_are_reduced(void **state)
            "limit: {memory: 1048576G, cpus: 1000000}");
 }
 
+static void a_guarantee_is_at_most_the_limit(void **state)
+{
+    (void)state;
+    expect(volcano_import,
+           "{kind: Queue, metadata: {name: a}, spec: {capability: {cpu: 8}, deserved: {cpu: 9}, "
+           "guarantee: {resource: {cpu: 2}}}}",
+           "guarantee: {cpus: 8}\n    limit: {cpus: 8}\n    lend: {cpus: 7}");
+}
+
 static void what_is_wrong_has_its_place(void **state)
 {
     static const struct {
@@ -263,6 +272,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(names_that_are_taken_get_a_number),
         cmocka_unit_test(rings_of_cohorts_are_cut),
         cmocka_unit_test(amounts_beyond_tarns_are_reduced),
+        cmocka_unit_test(a_guarantee_is_at_most_the_limit),
         cmocka_unit_test(what_is_wrong_has_its_place),
         cmocka_unit_test(nothing_is_an_empty_configuration),
         cmocka_unit_test(too_deep_trees_are_raised),

@@ -399,7 +399,7 @@ static int64_t gpus_of(const struct kube_amounts *amounts, enum part part)
 
     LIST_EACH (const struct kube_amount, amount, &amounts->all)
         sum += is_gpu(amount) ? value_of(amount, part) : 0;
-    return sum;
+    return sum < COUNT_LIMIT_MAX ? sum : COUNT_LIMIT_MAX;
 }
 
 static void write_amounts(struct text *config, const char *key, const struct kube_amounts *amounts,
@@ -427,6 +427,19 @@ static void write_models(struct text *config, const struct kube_queue *queue)
         import_add_name(config, *model);
     }
     text_add(config, "]\n");
+}
+
+/* A guarantee above the limit is worth nothing. */
+static void bound_quota(struct kube_queues *queues, struct kube_queue *queue)
+{
+    LIST_EACH (const struct kube_amount, limit, &queue->limit.all) {
+        struct kube_amount *amount = amount_find(&queue->quota, limit->resource);
+        if (!amount || amount->nominal <= limit->nominal)
+            continue;
+        amount->nominal = limit->nominal;
+        amount->lend = amount->lend < amount->nominal ? amount->lend : amount->nominal;
+        kube_report_kind(queues, queue->object, "its quota is above its limit: it is reduced");
+    }
 }
 
 static void write_queue(struct text *config, const struct kube_queue *queue, const char *parent)
@@ -458,6 +471,7 @@ void kube_queues_write(struct kube_queues *queues, struct text *config)
     if (queues->all.count > 0)
         text_add(config, "queues:\n");
     for (size_t i = 0; i < queues->all.count; i++) {
+        bound_quota(queues, &queues->all.items[i]);
         write_queue(config, &queues->all.items[i],
                     parents[i] == SIZE_MAX ? NULL : queues->all.items[parents[i]].name);
         if (parents[i] == SIZE_MAX && queues->priority_max > 0)
