@@ -55,3 +55,31 @@ def test_wrong_words():
     assert "/nowhere: No such file" in tarn("kueue", "/nowhere", status=1)[1]
     assert "-:1: ClusterQueue a: weight: \"x\", expected a weight such as 2" in tarn(
         "kueue", "-", status=1, input="{kind: ClusterQueue, metadata: {name: a}, spec: {fairSharing: {weight: x}}}")[1]
+
+
+def test_a_daemon_applies_a_file_at_each_start(make_daemon):
+    daemon = make_daemon(options=["--config", os.path.join(FILES, "volcano.tarn.yaml")])
+    daemon.start()
+    def changes():
+        return [change["number"] for change in daemon.api.get("/v1/config/changes")["changes"]]
+
+    assert "research" in {queue["name"] for queue in daemon.api.get("/v1/queues")["queues"]}
+    assert changes() == [1]
+    daemon.terminate()
+    daemon.start()
+    assert changes() == [1]  # nothing has changed
+    daemon.api.put("/v1/config", {"queues": {"other": {}}})
+    daemon.kill()
+    daemon.start()
+    assert changes() == [3, 2, 1]  # the file's again
+    assert "research" in {queue["name"] for queue in daemon.api.get("/v1/queues")["queues"]}
+
+
+def test_a_daemon_does_not_start_with_a_wrong_file(make_daemon):
+    daemon = make_daemon()
+    path = os.path.join(daemon.root, "wrong.yaml")
+    daemon.options += ["--config", path]
+    assert "wrong.yaml: No such file" in daemon.try_start()[1]
+    with open(path, "w") as file:
+        file.write("queues:\n  a: {weigth: 2}\n")
+    assert "wrong.yaml:2: queue a: unknown key 'weigth'; did you mean 'weight'?" in daemon.try_start()[1]
