@@ -58,6 +58,7 @@ static void emit_node(struct inventory *inventory, const struct engine_node *sai
         now->rack = said->rack;
     if (or_empty(said->block)[0])
         now->block = said->block;
+    now->labels = said->labels;
     AUTO_FREE char *drained = mem_printf(ENGINE_DRAINED "%s", or_empty(said->reason));
     bool is_kept = said->is_on_call && now->state == NODE_DRAINED && !is_drained_by_engine(now);
     if (is_kept) {
@@ -82,7 +83,8 @@ static void emit_node(struct inventory *inventory, const struct engine_node *sai
     }
     if (!node || before.state != now->state || before.cpu_milli != now->cpu_milli ||
         before.memory_mib != now->memory_mib || !is_same(before.reason, now->reason) ||
-        !is_same(before.rack, now->rack) || !is_same(before.block, now->block))
+        !is_same(before.rack, now->rack) || !is_same(before.block, now->block) ||
+        !is_same(before.labels, now->labels))
         hub_emit(inventory->hub, &event);
 }
 
@@ -186,7 +188,6 @@ static void emit_device(struct inventory *inventory, const struct engine_node *n
     keep_what_was_seen(state_of(inventory), or_empty(node->boot), &event.device);
     if (node->foreign_mib)
         event.device.foreign_mib = node->foreign_mib[index];
-    event.device.labels = or_empty(node->labels);
     if (!is_known_so(state_of(inventory), &event.device))
         hub_emit(inventory->hub, &event);
 }

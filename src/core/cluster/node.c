@@ -37,6 +37,15 @@ static void set_either(char **at, const char *said, const char *reported)
     *at = mem_string(text);
 }
 
+static void settle_labels(struct node *node, const char *configured)
+{
+    const char *reported = node->reported.labels ? node->reported.labels : "";
+
+    free(node->labels);
+    node->labels =
+        mem_printf("%s%s%s", reported, reported[0] && configured[0] ? "," : "", configured);
+}
+
 void node_settle(struct node *node, const struct node_settings *settings)
 {
     const struct node_report *reported = &node->reported;
@@ -45,7 +54,7 @@ void node_settle(struct node *node, const struct node_settings *settings)
     set_either(&node->rack, settings ? settings->rack : NULL, reported->rack);
     set_either(&node->block, settings ? settings->block : NULL, reported->block);
     set_either(&node->type, settings ? settings->type : NULL, reported->type);
-    set_either(&node->labels, settings ? settings->labels : NULL, NULL);
+    settle_labels(node, settings ? settings->labels : "");
     node->price_micro = has_price ? settings->price_micro : reported->price_micro;
     node->is_spot = reported->is_spot || (settings && settings->is_spot);
 }
@@ -55,6 +64,7 @@ void node_release(struct node *node)
     free(node->reported.rack);
     free(node->reported.block);
     free(node->reported.type);
+    free(node->reported.labels);
     free(node->labels);
     free(node->name);
     free(node->reason);

@@ -42,6 +42,7 @@ static int fold_node(struct state *state, const struct event_node *event)
     string_set(&node->reported.rack, event->rack);
     string_set(&node->reported.block, event->block);
     string_set(&node->reported.type, event->type);
+    string_set(&node->reported.labels, event->labels);
     node->reported.price_micro = event->price_micro > 0 ? event->price_micro : 0;
     node->reported.is_spot = event->spot;
     node->going_at = event->going_at > 0 ? event->going_at : 0;

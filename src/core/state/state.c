@@ -199,6 +199,7 @@ void state_describe_node(const struct node *node, struct event_node *ret)
         .block = node->reported.block,
         .spot = node->reported.is_spot,
         .type = node->reported.type,
+        .labels = node->reported.labels,
         .price_micro = node->reported.price_micro,
         .going_at = node->going_at,
     };

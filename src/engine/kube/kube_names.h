@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ENGINE_KUBE_KUBE_NAMES_H
+#define ENGINE_KUBE_KUBE_NAMES_H
+
+/* kube_names - tarn's own labels, annotations and names in the Kubernetes API
+ *
+ * Documented for users in doc/engines/kubernetes.md.
+ */
+
+#define KUBE_PREFIX    "tarn.dev/"
+#define KUBE_SCHEDULER "tarn"
+
+/* Of a pod or a namespace. */
+#define KUBE_QUEUE       KUBE_PREFIX "queue" /* label: the queue; as a gate: waits for tarn */
+#define KUBE_GANG        KUBE_PREFIX "gang"  /* label: pods of one namespace that start together */
+#define KUBE_GANG_SIZE   KUBE_PREFIX "gang-size"   /* annotation: how many */
+#define KUBE_ESTIMATE    KUBE_PREFIX "estimate"    /* annotation: expected run time */
+#define KUBE_PREEMPTIBLE KUBE_PREFIX "preemptible" /* annotation: "true", "false" */
+
+/* Set by tarn, in the request that binds the pod. */
+#define KUBE_JOB     KUBE_PREFIX "job"     /* annotation: the job of tarn */
+#define KUBE_ATTEMPT KUBE_PREFIX "attempt" /* annotation: INSTANCE/JOB.ATTEMPT/RANK */
+#define KUBE_GPUS    KUBE_PREFIX "gpus"    /* annotation: the chosen GPUs */
+/* Set by tarn on what it stopped: annotation with the reason. */
+#define KUBE_STOPPED KUBE_PREFIX "stopped"
+
+#endif
