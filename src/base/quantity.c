@@ -49,6 +49,8 @@ static bool parse(const char *s, struct scaled *ret)
     int digits = 0, after = -1; /* digits after the point; -1: there is none yet */
 
     *ret = (struct scaled){ 0 };
+    if (!s)
+        return false;
     for (s += *s == '+'; (*s >= '0' && *s <= '9') || (*s == '.' && after < 0); s++) {
         if (*s == '.') {
             after = 0;

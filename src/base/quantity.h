@@ -13,9 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define QUANTITY_MAX (INT64_C(1) << 60)
+#define QUANTITY_MAX (INT64_MAX / 1024)
 
-/* In thousandths: "500m" -> 500, "2" -> 2000. False: not a quantity, negative, or too large. */
+/* In thousandths: "500m" -> 500, "2" -> 2000. False: not a quantity (NULL is none), negative, or
+ * too large. */
 bool quantity_milli(const char *text, int64_t *ret);
 /* A number of bytes in MiB: "1Gi" -> 1024, "1500k" -> 2. */
 bool quantity_mib(const char *text, int64_t *ret);
