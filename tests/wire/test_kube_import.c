@@ -188,7 +188,12 @@ static void a_guarantee_is_at_most_the_limit(void **state)
     expect(volcano_import,
            "{kind: Queue, metadata: {name: a}, spec: {capability: {cpu: 8}, deserved: {cpu: 9}, "
            "guarantee: {resource: {cpu: 2}}}}",
-           "guarantee: {cpus: 8}\n    limit: {cpus: 8}\n    lend: {cpus: 7}");
+           "guarantee: {cpus: 8}\n    limit: {cpus: 8}\n    lend: {cpus: 6}");
+    expect(volcano_import,
+           "{kind: Queue, metadata: {name: a}, spec: {capability: {cpu: 8}}}\n---\n"
+           "{kind: Queue, metadata: {name: b}, spec: {parent: a, deserved: {cpu: 5}}}\n---\n"
+           "{kind: Queue, metadata: {name: c}, spec: {parent: a, deserved: {cpu: 5}}}",
+           "  c:\n    parent: a\n    weight: 1\n    guarantee: {cpus: 3}\n");
 }
 
 static void what_is_wrong_has_its_place(void **state)

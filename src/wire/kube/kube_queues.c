@@ -429,16 +429,35 @@ static void write_models(struct text *config, const struct kube_queue *queue)
     text_add(config, "]\n");
 }
 
-/* A guarantee above the limit is worth nothing. */
-static void bound_quota(struct kube_queues *queues, struct kube_queue *queue)
+/* Reduce the quota of a resource to what a limit leaves for it; the rest. */
+static int64_t bound_amount(struct kube_queues *queues, struct kube_queue *queue,
+                            const char *resource, int64_t most)
 {
+    struct kube_amount *amount = amount_find(&queue->quota, resource);
+
+    if (!amount)
+        return most;
+    if (amount->nominal > most) {
+        int64_t kept = amount->nominal - amount->lend;
+        amount->nominal = most;
+        amount->lend = most > kept ? most - kept : 0;
+        kube_report_kind(queues, queue->object, "its quota is above the limit: it is reduced");
+    }
+    return most - amount->nominal;
+}
+
+/* A guarantee above the limit is worth nothing: its own, and those of the queues below it. */
+static void bound_quotas(struct kube_queues *queues, const size_t *parents, size_t index)
+{
+    struct kube_queue *queue = &queues->all.items[index];
+
     LIST_EACH (const struct kube_amount, limit, &queue->limit.all) {
-        struct kube_amount *amount = amount_find(&queue->quota, limit->resource);
-        if (!amount || amount->nominal <= limit->nominal)
-            continue;
-        amount->nominal = limit->nominal;
-        amount->lend = amount->lend < amount->nominal ? amount->lend : amount->nominal;
-        kube_report_kind(queues, queue->object, "its quota is above its limit: it is reduced");
+        int64_t rest = limit->nominal;
+        bound_amount(queues, queue, limit->resource, rest);
+        for (size_t i = 0; i < queues->all.count; i++) {
+            if (parents[i] == index)
+                rest = bound_amount(queues, &queues->all.items[i], limit->resource, rest);
+        }
     }
 }
 
@@ -470,8 +489,9 @@ void kube_queues_write(struct kube_queues *queues, struct text *config)
     sum_groups(queues, parents);
     if (queues->all.count > 0)
         text_add(config, "queues:\n");
+    for (size_t i = 0; i < queues->all.count; i++)
+        bound_quotas(queues, parents, i);
     for (size_t i = 0; i < queues->all.count; i++) {
-        bound_quota(queues, &queues->all.items[i]);
         write_queue(config, &queues->all.items[i],
                     parents[i] == SIZE_MAX ? NULL : queues->all.items[parents[i]].name);
         if (parents[i] == SIZE_MAX && queues->priority_max > 0)
