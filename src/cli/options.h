@@ -19,7 +19,7 @@ struct option_entry {
     const char *meaning;
 };
 
-enum { OPTIONS_MAX = 16, OPTIONS_GIVEN_MAX = 256 };
+enum { OPTIONS_MAX = 24, OPTIONS_GIVEN_MAX = 256 };
 
 /* One occurrence of an option; options can be repeated. */
 struct option_given {

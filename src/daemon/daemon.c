@@ -24,6 +24,7 @@
 #include "daemon/node_calls.h"
 #include "daemon/node_faults.h"
 #include "daemon/reporter.h"
+#include "daemon/start_config.h"
 #include "daemon/study/forecaster.h"
 #include "daemon/study/study.h"
 #include "engine/local/local.h"
@@ -512,6 +513,11 @@ static int open_all(struct daemon *daemon, struct error *err)
         uv_run(&daemon->loop, UV_RUN_ONCE);
     if (daemon->first_code < 0)
         return error_set(err, daemon->first_code, "%s", daemon->first_error.text);
+    if (options->config)
+        code = start_config_apply(daemon->hub, &daemon->loop, &daemon->ports.control,
+                                  options->config, err);
+    if (code < 0)
+        return code;
     code = machine_watch(daemon->machine, daemon->launcher, launcher_look, err);
     if (code < 0)
         return code;

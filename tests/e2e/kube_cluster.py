@@ -59,10 +59,10 @@ def running(**options):
 
 
 @contextlib.contextmanager
-def namespace(cluster, **labels):
-    """A namespace of its own; all in it is gone afterwards."""
+def namespace(cluster, managed=False):
+    """A namespace of its own; all pods in it are gone afterwards. managed: by tarn, if the policy is installed."""
     name = f"test-{next(numbers)}"
-    cluster.api.namespace(name, **{key.replace("__", "/").replace("_", "."): value for key, value in labels.items()})
+    cluster.api.namespace(name, **({"tarn.dev/managed": "true"} if managed else {}))
     wait_until("it has a service account", lambda: cluster.api.find(f"/api/v1/namespaces/{name}/serviceaccounts/default"))
     try:
         yield name

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "device/model.h"
+#include "base/quantity.h"
+#include "core/model_name.h"
 #include "engine/kube/kube_json.h"
 #include "engine/kube/kube_names.h"
 #include "engine/kube/kube_pod.h"
-#include "engine/kube/quantity.h"
 
 enum { DEVICES_MAX = 1024 };
 

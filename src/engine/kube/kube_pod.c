@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/quantity.h"
 #include "engine/kube/kube_fits.h"
 #include "engine/kube/kube_json.h"
 #include "engine/kube/kube_names.h"
-#include "engine/kube/quantity.h"
 
 enum { GRACE_S = 30, SIGNAL_BASE = 128 };
 
