@@ -46,6 +46,8 @@ bool kube_attempts_see(struct kube_attempts *attempts, const struct kube_pod *po
 bool kube_attempts_gone(struct kube_attempts *attempts, const struct kube_pod *pod);
 /* All pods are known: members without one are started or lost. */
 void kube_attempts_synced(struct kube_attempts *attempts);
-void kube_attempts_tick(struct kube_attempts *attempts);
+/* What is due. True: a pod that still exists is no member any more: see kube_attempts_have(). */
+bool kube_attempts_tick(struct kube_attempts *attempts);
+bool kube_attempts_have(const struct kube_attempts *attempts, const struct kube_pod *pod);
 
 #endif

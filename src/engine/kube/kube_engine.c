@@ -87,6 +87,15 @@ static void charge(struct known_pod *known, enum charge to)
     known->charge = to;
 }
 
+/* Pods on nodes that were lost are no members any more, and still there. */
+static void charge_left(void)
+{
+    LIST_EACH (struct known_pod *, at, &only.listed) {
+        if ((*at)->charge == CHARGE_OURS && !kube_attempts_have(only.attempts, (*at)->pod))
+            charge(*at, CHARGE_FOREIGN);
+    }
+}
+
 static bool is_waiting(const struct kube_pod *pod)
 {
     return strcmp(pod->scheduler, KUBE_SCHEDULER) == 0 && !pod->node[0] && !pod->is_deleting &&
@@ -218,7 +227,8 @@ static void on_tick(uv_timer_t *timer)
         kube_attempts_synced(only.attempts);
         log_line(LOG_INFO, "the cluster is known pods=%zu", only.listed.count);
     }
-    kube_attempts_tick(only.attempts);
+    if (kube_attempts_tick(only.attempts))
+        charge_left();
     kube_nodes_report(only.nodes, is_all);
     if (is_all)
         only.reported_at = now;
