@@ -28,6 +28,7 @@ enum {
     PAUSE_MS = 100, /* doubles with each failure */
     PAUSE_MAX_MS = 10000,
     POLL_MS = 1000,
+    LAST_MS = 1000,
     FOLLOW_MS = 15000,    /* a node may not serve its logs yet */
     CUT_OFF_MS = 3600000, /* the API server may be down for so long */
 };
@@ -701,7 +702,23 @@ static void release_news(struct kube_client *client)
     list_release(&client->news);
 }
 
-void kube_client_destroy(struct kube_client *client)
+static void make_last(struct kube_client *client, const struct kube_call *last)
+{
+    char *body = last->body ? json_dumps(last->body, JSON_COMPACT) : NULL;
+    struct error err;
+
+    struct transfer *transfer =
+        transfer_create(client, last->method, last->path, last->type, body, &err);
+    free(body);
+    json_decref(last->body);
+    if (!transfer)
+        return;
+    curl_easy_setopt(transfer->easy, CURLOPT_TIMEOUT_MS, (long)LAST_MS);
+    curl_easy_perform(transfer->easy);
+    transfer_destroy(client, transfer);
+}
+
+void kube_client_destroy(struct kube_client *client, const struct kube_call *last)
 {
     if (!client)
         return;
@@ -720,6 +737,8 @@ void kube_client_destroy(struct kube_client *client)
     for (size_t i = 0; i < client->waiting.count; i++)
         call_destroy(client->waiting.items[i]);
     release_news(client);
+    if (last)
+        make_last(client, last);
     for (size_t i = 0; i < client->watches.count; i++)
         watching_destroy(client->watches.items[i]);
     list_release(&client->waiting);

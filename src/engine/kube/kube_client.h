@@ -70,8 +70,9 @@ struct kube_watch {
 int kube_client_create(struct uv_loop_s *loop, struct kube_access *access,
                        void (*on_problem)(void *user, const char *words), void *user,
                        struct kube_client **ret, struct error *err);
-/* Calls that are not done will not be. */
-void kube_client_destroy(struct kube_client *client); /* NULL is fine */
+/* Calls that are not done will not be. last: a call that is made before, without done(), for a
+ * second at most; NULL: none. NULL client is fine. */
+void kube_client_destroy(struct kube_client *client, const struct kube_call *last);
 
 void kube_client_watch(struct kube_client *client, const struct kube_watch *watch);
 void kube_client_call(struct kube_client *client, const struct kube_call *call);

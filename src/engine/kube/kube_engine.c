@@ -295,10 +295,13 @@ static const char *trouble(struct engine *engine, uint64_t job, uint32_t attempt
 
 static void destroy(struct engine *engine)
 {
+    struct kube_call last;
+
     (void)engine;
     uv_timer_stop(&only.timer);
+    bool is_held = kube_lease_give_up(only.lease, &last);
+    kube_client_destroy(only.client, is_held ? &last : NULL);
     kube_lease_destroy(only.lease);
-    kube_client_destroy(only.client);
     kube_attempts_destroy(only.attempts);
     kube_workloads_destroy(only.workloads);
     kube_nodes_destroy(only.nodes);

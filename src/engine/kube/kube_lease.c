@@ -189,6 +189,21 @@ struct kube_lease *kube_lease_create(uv_loop_t *loop, struct kube_client *client
     return lease;
 }
 
+bool kube_lease_give_up(const struct kube_lease *lease, struct kube_call *ret)
+{
+    if (!lease->is_held)
+        return false;
+    *ret = (struct kube_call){
+        .method = "PATCH",
+        .path = LEASES "/tarn",
+        .type = "application/json-patch+json",
+        .body = json_pack("[{s:s, s:s, s:s}, {s:s, s:s, s:s}]", "op", "test", "path",
+                          "/spec/holderIdentity", "value", lease->identity, "op", "replace", "path",
+                          "/spec/holderIdentity", "value", ""),
+    };
+    return true;
+}
+
 static void on_closed(uv_handle_t *handle)
 {
     free(handle->data);

@@ -19,6 +19,9 @@ struct kube_lease *kube_lease_create(struct uv_loop_s *loop, struct kube_client 
                                      const char *instance, void (*begin)(void *user), void *user);
 void kube_lease_destroy(struct kube_lease *lease); /* NULL is fine */
 
+/* The last call of its holder, so that another daemon need not wait. False: it is not held. */
+bool kube_lease_give_up(const struct kube_lease *lease, struct kube_call *ret);
+
 /* Why this daemon is not in charge; NULL: it is. */
 const char *kube_lease_trouble(const struct kube_lease *lease);
 
