@@ -14,12 +14,15 @@
 #include "base/text.h"
 #include "engine/kube/kube_json.h"
 #include "engine/kube/kube_names.h"
+#include "engine/kube/kube_own.h"
 #include "io/log.h"
+#include "wire/json.h"
 
 enum {
     PODS_MS = 30000, /* all pods of a started attempt must exist within this time */
     HOLD_MS = 10000, /* a controller replaces a pod within this time */
     EVICT_MS = 5000, /* a refused eviction is repeated */
+    LOG_MS = 10000,  /* the end of a job waits so long for the end of its output */
     PATIENCE_MS = 60000,
     GRACE_LEAST_S = 1, /* 0 would drop the object while its processes run */
 };
@@ -44,13 +47,16 @@ struct slot {
     bool has_end;     /* outcome is set: reported unless its pod is replaced */
     uint64_t empty_since, evict_due;
     struct engine_outcome outcome;
+    json_t *own;               /* the pod to create; NULL: it exists, or comes from outside */
+    bool is_followed, has_log; /* its output is copied; it was */
+    uint64_t ended_at;         /* it waits for its log since then; 0: it does not */
 };
 
 struct attempt {
     uint64_t job;
     uint32_t attempt, count;
     struct slot *slots;
-    char *external;   /* the arrival; NULL: not known after a restart */
+    char *external;   /* the arrival; NULL: a job of tarn, or not known after a restart */
     bool is_stopping; /* its pods are evicted */
     bool is_undone;   /* they are evicted because not all could start */
     bool is_sought;   /* it ran when the daemon started */
@@ -63,15 +69,15 @@ struct kube_attempts {
     struct kube_client *client;
     struct kube_nodes *nodes;
     struct kube_workloads *workloads;
-    char instance[20];
+    char instance[20], namespace[64];
     LIST(struct attempt *) all; /* ascending */
     struct map by_pod;          /* hash of the UID -> slot */
     bool is_synced;
 };
 
 struct kube_attempts *kube_attempts_create(const struct engine_options *options,
-                                           const char *instance, struct kube_client *client,
-                                           struct kube_nodes *nodes,
+                                           const char *instance, const char *namespace,
+                                           struct kube_client *client, struct kube_nodes *nodes,
                                            struct kube_workloads *workloads)
 {
     struct kube_attempts *attempts = mem_zero(1, sizeof(*attempts));
@@ -81,6 +87,7 @@ struct kube_attempts *kube_attempts_create(const struct engine_options *options,
     attempts->nodes = nodes;
     attempts->workloads = workloads;
     snprintf(attempts->instance, sizeof(attempts->instance), "%s", instance);
+    snprintf(attempts->namespace, sizeof(attempts->namespace), "%s", namespace);
     return attempts;
 }
 
@@ -90,6 +97,7 @@ static void attempt_destroy(struct attempt *attempt)
         free(attempt->slots[i].node);
         free(attempt->slots[i].gpus);
         free(attempt->slots[i].role);
+        json_decref(attempt->slots[i].own);
     }
     free(attempt->slots);
     free(attempt->external);
@@ -303,7 +311,9 @@ static void end(struct kube_attempts *attempts, struct slot *slot)
         detach(attempts, slot);
         slot->state = SLOT_EMPTY;
         slot->empty_since = uv_now(attempts->options.loop);
-    } else {
+    } else if (slot->is_followed && !slot->has_log && slot->ended_at == 0) {
+        slot->ended_at = uv_now(attempts->options.loop);
+    } else if (slot->ended_at == 0) {
         report_end(attempts, slot);
     }
 }
@@ -325,7 +335,7 @@ static struct binding *binding_of(struct kube_attempts *attempts, const struct s
                                  .job = slot->attempt->job,
                                  .attempt = slot->attempt->attempt,
                                  .rank = slot->rank };
-    snprintf(binding->uid, sizeof(binding->uid), "%s", slot->pod->uid);
+    snprintf(binding->uid, sizeof(binding->uid), "%s", slot->pod ? slot->pod->uid : "");
     return binding;
 }
 
@@ -536,6 +546,113 @@ static void evict(struct kube_attempts *attempts, struct slot *slot)
                                                             .user = binding_of(attempts, slot) });
 }
 
+/* ---- jobs of tarn ---- */
+
+/* The server refuses it for good, or there was no answer for long. */
+static bool is_final(const struct kube_reply *reply)
+{
+    return reply->status >= 400 && reply->status < 500 && reply->status != KUBE_TOO_MANY;
+}
+
+static void on_created(void *user, const struct kube_reply *reply)
+{
+    struct binding *binding = user;
+    struct kube_attempts *attempts = binding->attempts;
+    struct attempt *attempt = find(attempts, binding->job, binding->attempt);
+    struct slot *slot = attempt ? slot_of_rank(attempt, binding->rank) : NULL;
+    bool is_there = kube_reply_is_ok(reply) || reply->status == KUBE_CONFLICT;
+
+    free(binding);
+    if (!slot || is_there || slot->state != SLOT_BINDING)
+        return;
+    if (!is_final(reply)) { /* it may exist: ask again */
+        slot->state = SLOT_EMPTY;
+        return;
+    }
+    AUTO_FREE char *reason = mem_printf("Kubernetes: %.140s", reply->words);
+    set_outcome(slot, ENGINE_FAILED, reason);
+    report_end(attempts, slot);
+}
+
+static void create_pod(struct kube_attempts *attempts, struct slot *slot)
+{
+    AUTO_FREE char *path = mem_printf("/api/v1/namespaces/%s/pods", attempts->namespace);
+
+    slot->state = SLOT_BINDING;
+    kube_client_call(attempts->client, &(struct kube_call){ .method = "POST",
+                                                            .path = path,
+                                                            .body = json_incref(slot->own),
+                                                            .patience_ms = PATIENCE_MS,
+                                                            .done = on_created,
+                                                            .user = binding_of(attempts, slot) });
+}
+
+static void create_service(struct kube_attempts *attempts, const struct member_id *id)
+{
+    AUTO_FREE char *path = mem_printf("/api/v1/namespaces/%s/services", attempts->namespace);
+
+    kube_client_call(attempts->client,
+                     &(struct kube_call){ .method = "POST",
+                                          .path = path,
+                                          .body = kube_own_service(attempts->instance, id),
+                                          .patience_ms = PATIENCE_MS });
+}
+
+/* What was created for an attempt is not needed any more. */
+static void delete_own(struct kube_attempts *attempts, const struct attempt *attempt)
+{
+    for (uint32_t i = 0; i < attempt->count; i++) {
+        const struct member_id id = { attempt->job, attempt->attempt, attempt->slots[i].rank };
+        AUTO_FREE char *name = kube_own_name(attempts->instance, &id);
+        AUTO_FREE char *path =
+            mem_printf("/api/v1/namespaces/%s/pods/%s", attempts->namespace, name);
+        kube_client_call(
+            attempts->client,
+            &(struct kube_call){ .method = "DELETE", .path = path, .patience_ms = PATIENCE_MS });
+    }
+    const struct member_id first = { attempt->job, attempt->attempt, 0 };
+    AUTO_FREE char *service = kube_own_service_name(attempts->instance, &first);
+    AUTO_FREE char *path =
+        mem_printf("/api/v1/namespaces/%s/services/%s", attempts->namespace, service);
+    if (attempt->count > 1)
+        kube_client_call(
+            attempts->client,
+            &(struct kube_call){ .method = "DELETE", .path = path, .patience_ms = PATIENCE_MS });
+}
+
+/* ---- output ---- */
+
+static void on_log_end(void *user, const struct kube_reply *reply)
+{
+    struct binding *binding = user;
+    struct attempt *attempt = find(binding->attempts, binding->job, binding->attempt);
+    struct slot *slot = attempt ? slot_of_rank(attempt, binding->rank) : NULL;
+
+    if (!kube_reply_is_ok(reply))
+        log_line(LOG_WARNING, "the output of a job is not complete job=%" PRIu64 " reason='%s'",
+                 binding->job, reply->words);
+    if (slot) {
+        slot->has_log = true;
+        if (slot->ended_at > 0)
+            report_end(binding->attempts, slot);
+    }
+    free(binding);
+}
+
+static void follow_log(struct kube_attempts *attempts, struct slot *slot)
+{
+    AUTO_FREE char *path = pod_path(slot->pod, "/log?follow=true");
+
+    if (slot->is_followed || !slot->pod->output[0])
+        return;
+    slot->is_followed = true;
+    kube_client_follow(attempts->client,
+                       &(struct kube_follow){ .path = path,
+                                              .file = slot->pod->output,
+                                              .done = on_log_end,
+                                              .user = binding_of(attempts, slot) });
+}
+
 /* ---- engine_ops ---- */
 
 /* What the pod is told: UUIDs, or the number on the node where the UUID is not known. */
@@ -580,19 +697,37 @@ static void begin(struct kube_attempts *attempts, struct attempt *attempt)
     free(pods);
 }
 
-int kube_attempts_start(struct kube_attempts *attempts, const struct engine_launch *launches,
-                        uint32_t count, struct error *err)
+/* The resource that a device of a node is offered as. */
+static const char *resource_of(const struct kube_attempts *attempts,
+                               const struct engine_launch *launch)
 {
-    const struct member_id *id = &launches[0].id;
+    const struct kube_node *node = kube_nodes_find(attempts->nodes, launch->node);
+    uint32_t index = launch->slices_count > 0 ? launch->slices[0].index : 0;
 
-    if (!launches[0].external)
-        return error_set(err, -ENOTSUP,
-                         "engine kube: only pods that exist in Kubernetes are scheduled");
-    if (find(attempts, id->job, id->attempt))
-        return 0;
-    struct attempt *attempt = add(attempts, id->job, id->attempt, count);
-    attempt->external = mem_string(launches[0].external);
-    for (uint32_t i = 0; i < count; i++) {
+    return node && index < node->device_count ? node->resources[index] : "nvidia.com/gpu";
+}
+
+/* The pods of a job of tarn. */
+static int prepare_own(struct kube_attempts *attempts, struct attempt *attempt,
+                       const struct engine_launch *launches, struct error *err)
+{
+    AUTO(json) json_t *template = NULL;
+
+    int code = kube_own_template(attempts->options.rules->kube_templates, launches[0].queue,
+                                 &template, err);
+    for (uint32_t i = 0; i < attempt->count && code == 0; i++) {
+        struct slot *slot = &attempt->slots[i];
+        slot->own =
+            kube_own_pod(template, attempts->instance, attempts->namespace, &launches[i],
+                         resource_of(attempts, &launches[i]), slot->gpus, attempt->count > 1);
+    }
+    return code;
+}
+
+static void set_places(struct kube_attempts *attempts, struct attempt *attempt,
+                       const struct engine_launch *launches)
+{
+    for (uint32_t i = 0; i < attempt->count; i++) {
         struct slot *slot = &attempt->slots[i];
         slot->rank = launches[i].id.rank;
         slot->node = mem_string(launches[i].node);
@@ -600,7 +735,42 @@ int kube_attempts_start(struct kube_attempts *attempts, const struct engine_laun
         slot->device_count = launches[i].slices_count;
         kube_nodes_hold(attempts->nodes, slot->node, slot->gpus, true);
     }
-    if (attempts->is_synced)
+}
+
+static void begin_own(struct kube_attempts *attempts, struct attempt *attempt)
+{
+    const struct member_id id = { attempt->job, attempt->attempt, 0 };
+
+    if (attempt->count > 1)
+        create_service(attempts, &id);
+    for (uint32_t i = 0; i < attempt->count; i++) {
+        if (attempt->slots[i].state == SLOT_EMPTY && attempt->slots[i].own)
+            create_pod(attempts, &attempt->slots[i]);
+    }
+}
+
+int kube_attempts_start(struct kube_attempts *attempts, const struct engine_launch *launches,
+                        uint32_t count, struct error *err)
+{
+    const struct member_id *id = &launches[0].id;
+    bool is_own = !launches[0].external;
+
+    if (find(attempts, id->job, id->attempt))
+        return 0;
+    struct attempt *attempt = add(attempts, id->job, id->attempt, count);
+    set_places(attempts, attempt, launches);
+    attempt->external = mem_string(launches[0].external);
+    int code = is_own ? prepare_own(attempts, attempt, launches, err) : 0;
+    if (code < 0) {
+        for (uint32_t i = 0; i < count; i++)
+            kube_nodes_hold(attempts->nodes, attempt->slots[i].node, attempt->slots[i].gpus, false);
+        list_remove(&attempts->all, place_of(attempts, id->job, id->attempt));
+        attempt_destroy(attempt);
+        return code;
+    }
+    if (attempts->is_synced && is_own)
+        begin_own(attempts, attempt);
+    else if (attempts->is_synced)
         begin(attempts, attempt);
     return 0;
 }
@@ -646,6 +816,8 @@ void kube_attempts_forget(struct kube_attempts *attempts, const struct engine_at
 
     if (!attempt || !is_over(attempt))
         return;
+    if (!attempt->external)
+        delete_own(attempts, attempt);
     list_remove(&attempts->all, place_of(attempts, which->job, which->attempt));
     attempt_destroy(attempt);
 }
@@ -664,7 +836,7 @@ static void learn(struct kube_attempts *attempts, struct slot *slot, const struc
 {
     struct attempt *attempt = slot->attempt;
 
-    if (!attempt->external)
+    if (!attempt->external && !pod->output[0])
         attempt->external = mem_string(kube_workloads_name(attempts->workloads, pod));
     free(slot->role);
     slot->role = mem_string(pod->group.role);
@@ -698,6 +870,8 @@ bool kube_attempts_see(struct kube_attempts *attempts, const struct kube_pod *po
     }
     if (slot->state == SLOT_BOUND && pod->is_started)
         report_started(attempts, slot);
+    if (slot->state == SLOT_BOUND && pod->is_started)
+        follow_log(attempts, slot);
     if (pod->phase == KUBE_SUCCEEDED || pod->phase == KUBE_FAILED) {
         note_end(slot, pod);
         end(attempts, slot);
@@ -736,8 +910,12 @@ void kube_attempts_synced(struct kube_attempts *attempts)
             set_outcome(slot, ENGINE_LOST, "Kubernetes: its pod has disappeared");
             report_end(attempts, slot);
         }
-        if (!attempt->is_sought)
+        if (attempt->is_sought)
+            continue;
+        if (attempt->external)
             begin(attempts, attempt);
+        else
+            begin_own(attempts, attempt);
     }
 }
 
@@ -752,6 +930,10 @@ static void look_at_empty(struct kube_attempts *attempts, struct slot *slot)
                                       ? NULL
                                       : kube_workloads_heir(attempts->workloads, attempt->external,
                                                             slot->role, slot->device_count);
+    if (slot->own && !is_ending && !slot->has_end) {
+        create_pod(attempts, slot);
+        return;
+    }
     if (heir) {
         bind_pod(attempts, slot, heir);
         return;
@@ -776,9 +958,11 @@ static void look_at(struct kube_attempts *attempts, struct attempt *attempt)
     for (uint32_t i = 0; i < attempt->count; i++) {
         struct slot *slot = &attempt->slots[i];
         bool is_due = slot->evict_due > 0 && now >= slot->evict_due;
-        if (slot->state == SLOT_EMPTY)
+        if (slot->ended_at > 0 && now - slot->ended_at >= LOG_MS && slot->state != SLOT_OVER)
+            report_end(attempts, slot);
+        else if (slot->state == SLOT_EMPTY)
             look_at_empty(attempts, slot);
-        else if (slot->state == SLOT_BINDING && is_due && !slot->is_checking)
+        else if (slot->state == SLOT_BINDING && is_due && !slot->is_checking && slot->pod)
             check(attempts, slot);
         else if (slot->state == SLOT_BOUND && is_due)
             evict(attempts, slot);

@@ -23,9 +23,10 @@
 
 struct kube_attempts;
 
+/* namespace: of the pods of tarn's own jobs. */
 struct kube_attempts *kube_attempts_create(const struct engine_options *options,
-                                           const char *instance, struct kube_client *client,
-                                           struct kube_nodes *nodes,
+                                           const char *instance, const char *namespace,
+                                           struct kube_client *client, struct kube_nodes *nodes,
                                            struct kube_workloads *workloads);
 void kube_attempts_destroy(struct kube_attempts *attempts); /* NULL is fine */
 

@@ -3,10 +3,12 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include "base/mem.h"
@@ -26,6 +28,8 @@ enum {
     PAUSE_MS = 100, /* doubles with each failure */
     PAUSE_MAX_MS = 10000,
     POLL_MS = 1000,
+    FOLLOW_MS = 15000,    /* a node may not serve its logs yet */
+    CUT_OFF_MS = 3600000, /* the API server may be down for so long */
 };
 
 /* One transfer: a call, or the list or the stream of a watch. */
@@ -42,7 +46,9 @@ struct call {
     char *method, *path, *type, *body;
     uint64_t until, due; /* uv_hrtime() */
     uint32_t failures;
-    bool is_refused_by_429;
+    bool is_refused_by_429, is_always_allowed;
+    char *file; /* the answer goes there; NULL: to done() */
+    int fd;
     void (*done)(void *user, const struct kube_reply *reply);
     void *user;
 };
@@ -79,12 +85,13 @@ struct kube_client {
     LIST(struct call *) asked;
     LIST(struct watching *) wanted;
     LIST(struct news) news;
-    bool is_ending;
+    bool is_ending, is_paused;
     /* of the thread */
     LIST(struct call *) waiting; /* due later, or for a free place */
     LIST(struct watching *) watches;
     LIST(struct transfer *) transfers;
     uint32_t calls_active;
+    bool is_quiet; /* a copy of is_paused */
     uint64_t random;
     char problem[ERROR_TEXT_SIZE];
 };
@@ -100,6 +107,9 @@ static void call_destroy(struct call *call)
     free(call->path);
     free(call->type);
     free(call->body);
+    free(call->file);
+    if (call->fd >= 0)
+        close(call->fd);
     free(call);
 }
 
@@ -183,10 +193,25 @@ static void read_line(struct kube_client *client, struct watching *watch, const 
     json_decref(change);
 }
 
+static bool write_all(int fd, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t written = write(fd, bytes, length);
+        if (written <= 0 && errno != EINTR)
+            return false;
+        bytes += written > 0 ? written : 0;
+        length -= written > 0 ? (size_t)written : 0;
+    }
+    return true;
+}
+
 static size_t on_stream(const char *bytes, size_t size, size_t count, void *user)
 {
     struct transfer *transfer = user;
     size_t from = 0;
+
+    if (transfer->call && transfer->call->fd >= 0)
+        return write_all(transfer->call->fd, bytes, size * count) ? size * count : 0;
 
     if (transfer->body.length + size * count > BODY_MAX)
         return 0;
@@ -406,9 +431,17 @@ static void begin_call(struct kube_client *client, struct call *call)
             finish(client, call, KUBE_STATUS_NONE, NULL, mem_string(err.text));
         return;
     }
-    curl_easy_setopt(transfer->easy, CURLOPT_TIMEOUT_MS, (long)ANSWER_MS);
     transfer->call = call;
-    client->calls_active++;
+    if (call->file) {
+        if (call->fd < 0)
+            call->fd = open(call->file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+        if (call->fd >= 0 && ftruncate(call->fd, 0) == 0)
+            lseek(call->fd, 0, SEEK_SET);
+        curl_easy_setopt(transfer->easy, CURLOPT_FAILONERROR, 1L);
+    } else {
+        curl_easy_setopt(transfer->easy, CURLOPT_TIMEOUT_MS, (long)ANSWER_MS);
+        client->calls_active++;
+    }
     begin(client, transfer);
 }
 
@@ -419,8 +452,10 @@ static void end_call(struct kube_client *client, struct transfer *transfer, CURL
     json_error_t why;
     json_t *body = json_loadb(text_string(&transfer->body), transfer->body.length, 0, &why);
 
-    client->calls_active--;
-    if (code != CURLE_OK)
+    client->calls_active -= !call->file;
+    if (call->file && code != CURLE_OK && status == 200) /* it was cut off: from the beginning */
+        call->until = uv_hrtime() + CUT_OFF_MS * MS;
+    if (code != CURLE_OK && status < 300)
         status = KUBE_STATUS_NONE;
     if (status == 401)
         kube_access_renew(client->access);
@@ -443,7 +478,13 @@ static void take_asked(struct kube_client *client)
     for (size_t i = 0; i < client->wanted.count; i++)
         list_add(&client->watches, client->wanted.items[i]);
     client->asked.count = client->wanted.count = 0;
+    client->is_quiet = client->is_paused;
     uv_mutex_unlock(&client->mutex);
+}
+
+static bool may_begin(const struct kube_client *client, const struct call *call)
+{
+    return call->is_always_allowed || !client->is_quiet;
 }
 
 static void begin_due(struct kube_client *client)
@@ -457,7 +498,8 @@ static void begin_due(struct kube_client *client)
             begin_watch(client, *watch);
     for (size_t i = 0; i < client->waiting.count; i++) {
         struct call *call = client->waiting.items[i];
-        if (call->due <= now && client->calls_active + due.count < AT_ONCE)
+        if (call->due <= now && may_begin(client, call) &&
+            client->calls_active + due.count < AT_ONCE)
             list_add(&due, call);
         else
             client->waiting.items[kept++] = call;
@@ -500,7 +542,7 @@ static int wait_ms(const struct kube_client *client)
         if (!(*watch)->transfer && (*watch)->due < next)
             next = (*watch)->due;
     LIST_EACH (struct call *const, call, &client->waiting)
-        if ((*call)->due < next && client->calls_active < AT_ONCE)
+        if ((*call)->due < next && may_begin(client, *call) && client->calls_active < AT_ONCE)
             next = (*call)->due;
     return next <= now ? 0 : (int)((next - now + MS - 1) / MS);
 }
@@ -569,6 +611,14 @@ void kube_client_watch(struct kube_client *client, const struct kube_watch *watc
     curl_multi_wakeup(client->multi);
 }
 
+static void ask(struct kube_client *client, struct call *call)
+{
+    uv_mutex_lock(&client->mutex);
+    list_add(&client->asked, call);
+    uv_mutex_unlock(&client->mutex);
+    curl_multi_wakeup(client->multi);
+}
+
 void kube_client_call(struct kube_client *client, const struct kube_call *call)
 {
     struct call *made = mem_zero(1, sizeof(*made));
@@ -579,11 +629,32 @@ void kube_client_call(struct kube_client *client, const struct kube_call *call)
                            .body = call->body ? json_dumps(call->body, JSON_COMPACT) : NULL,
                            .until = uv_hrtime() + call->patience_ms * MS,
                            .is_refused_by_429 = call->is_refused_by_429,
+                           .is_always_allowed = call->is_always_allowed,
+                           .fd = -1,
                            .done = call->done,
                            .user = call->user };
     json_decref(call->body);
+    ask(client, made);
+}
+
+void kube_client_follow(struct kube_client *client, const struct kube_follow *follow)
+{
+    struct call *made = mem_zero(1, sizeof(*made));
+
+    *made = (struct call){ .method = mem_string("GET"),
+                           .path = mem_string(follow->path),
+                           .file = mem_string(follow->file),
+                           .until = uv_hrtime() + FOLLOW_MS * MS,
+                           .fd = -1,
+                           .done = follow->done,
+                           .user = follow->user };
+    ask(client, made);
+}
+
+void kube_client_allow(struct kube_client *client, bool is_allowed)
+{
     uv_mutex_lock(&client->mutex);
-    list_add(&client->asked, made);
+    client->is_paused = !is_allowed;
     uv_mutex_unlock(&client->mutex);
     curl_multi_wakeup(client->multi);
 }

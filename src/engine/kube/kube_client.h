@@ -43,6 +43,7 @@ struct kube_call {
     json_t *body;              /* the call takes it over; NULL: none */
     uint32_t patience_ms;      /* how long it is repeated; 0: not at all */
     bool is_refused_by_429;    /* this code is an answer, not overload */
+    bool is_always_allowed;    /* see kube_client_allow() */
     void (*done)(void *user, const struct kube_reply *reply); /* NULL: nothing depends on it */
     void *user;
 };
@@ -74,5 +75,15 @@ void kube_client_destroy(struct kube_client *client); /* NULL is fine */
 
 void kube_client_watch(struct kube_client *client, const struct kube_watch *watch);
 void kube_client_call(struct kube_client *client, const struct kube_call *call);
+/* Write what the server sends into a file from its beginning, until it ends. done(): it has ended,
+ * or failed. */
+struct kube_follow {
+    const char *path, *file;
+    void (*done)(void *user, const struct kube_reply *reply);
+    void *user;
+};
+void kube_client_follow(struct kube_client *client, const struct kube_follow *follow);
+/* While calls are not allowed, those that begin wait. */
+void kube_client_allow(struct kube_client *client, bool is_allowed);
 
 #endif

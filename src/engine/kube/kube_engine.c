@@ -14,6 +14,7 @@
 #include "engine/kube/kube_access.h"
 #include "engine/kube/kube_attempts.h"
 #include "engine/kube/kube_client.h"
+#include "engine/kube/kube_lease.h"
 #include "engine/kube/kube_names.h"
 #include "engine/kube/kube_nodes.h"
 #include "engine/kube/kube_workloads.h"
@@ -38,6 +39,7 @@ struct kube_engine {
     struct engine engine;
     struct engine_options options;
     struct kube_client *client;
+    struct kube_lease *lease;
     struct kube_nodes *nodes;
     struct kube_workloads *workloads;
     struct kube_attempts *attempts;
@@ -267,13 +269,17 @@ static void note(struct engine *engine, const char *name, uint64_t job, const ch
 static const char *trouble(struct engine *engine, uint64_t job, uint32_t attempt)
 {
     const char *reason = attempt > 0 ? kube_attempts_trouble(only.attempts, job, attempt) : NULL;
+    const char *lease = kube_lease_trouble(only.lease);
 
     (void)engine;
     if (only.problem[0])
         reason = only.problem;
+    else if (lease)
+        reason = lease;
     if (!reason)
         return NULL;
-    snprintf(only.told, sizeof(only.told), "%s", reason);
+    bool is_ours = string_starts(reason, "Kubernetes: ");
+    snprintf(only.told, sizeof(only.told), "%s%s", is_ours ? "" : "Kubernetes: ", reason);
     return only.told;
 }
 
@@ -281,6 +287,7 @@ static void destroy(struct engine *engine)
 {
     (void)engine;
     uv_timer_stop(&only.timer);
+    kube_lease_destroy(only.lease);
     kube_client_destroy(only.client);
     kube_attempts_destroy(only.attempts);
     kube_workloads_destroy(only.workloads);
@@ -295,6 +302,20 @@ static void destroy(struct engine *engine)
 
 /* ---- creation ---- */
 
+/* This daemon is in charge now. */
+static void on_charge(void *user)
+{
+    (void)user;
+    kube_client_watch(only.client, &(struct kube_watch){ .path = "/api/v1/nodes",
+                                                         .read = kube_node_read,
+                                                         .on_event = on_node,
+                                                         .release = kube_node_destroy });
+    kube_client_watch(only.client, &(struct kube_watch){ .path = "/api/v1/pods",
+                                                         .read = kube_pod_read,
+                                                         .on_event = on_pod,
+                                                         .release = kube_pod_destroy });
+}
+
 static int create(const struct engine_options *options, struct engine **ret, struct error *err)
 {
     static const struct engine_ops ops = { .name = "kube",
@@ -308,7 +329,9 @@ static int create(const struct engine_options *options, struct engine **ret, str
                                            .destroy = destroy };
     struct kube_access *access = NULL;
 
-    only.engine = (struct engine){ &ops, { .starts_whole = true, .has_own_nodes = true } };
+    only.engine =
+        (struct engine){ &ops,
+                         { .starts_whole = true, .has_own_nodes = true, .has_output = true } };
     only.options = *options;
     int code = engine_instance_open(options->state_dir, "kube", only.instance, err);
     if (code == 0)
@@ -319,20 +342,15 @@ static int create(const struct engine_options *options, struct engine **ret, str
     code = kube_client_create(options->loop, access, on_problem, NULL, &only.client, err);
     if (code < 0)
         return code;
+    const char *namespace = options->rules->kube_namespace;
     only.nodes = kube_nodes_create(options);
     only.workloads = kube_workloads_create(options, only.client, only.nodes);
-    only.attempts =
-        kube_attempts_create(options, only.instance, only.client, only.nodes, only.workloads);
+    only.attempts = kube_attempts_create(options, only.instance,
+                                         namespace[0] ? namespace : kube_access_namespace(access),
+                                         only.client, only.nodes, only.workloads);
     uv_timer_init(options->loop, &only.timer);
     uv_timer_start(&only.timer, on_tick, TICK_MS, TICK_MS);
-    kube_client_watch(only.client, &(struct kube_watch){ .path = "/api/v1/nodes",
-                                                         .read = kube_node_read,
-                                                         .on_event = on_node,
-                                                         .release = kube_node_destroy });
-    kube_client_watch(only.client, &(struct kube_watch){ .path = "/api/v1/pods",
-                                                         .read = kube_pod_read,
-                                                         .on_event = on_pod,
-                                                         .release = kube_pod_destroy });
+    only.lease = kube_lease_create(options->loop, only.client, only.instance, on_charge, NULL);
     *ret = &only.engine;
     return 0;
 }

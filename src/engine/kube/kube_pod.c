@@ -344,6 +344,7 @@ void *kube_pod_read(const json_t *object)
         .estimate = mem_string(kube_text(notes, KUBE_ESTIMATE)),
         .preemptible = read_preemptible(about),
         .gpus = mem_string(kube_text(notes, KUBE_GPUS)),
+        .output = mem_string(kube_text(notes, KUBE_OUTPUT)),
         .reason = mem_string(""),
     };
     kube_group_read(object, &pod->group);
@@ -364,7 +365,8 @@ void kube_pod_destroy(void *value)
         return;
     char *const owned[] = { pod->uid,     pod->namespace, pod->name,   pod->version,
                             pod->node,    pod->scheduler, pod->queue,  pod->device,
-                            pod->refused, pod->estimate,  pod->reason, pod->gpus };
+                            pod->refused, pod->estimate,  pod->reason, pod->gpus,
+                            pod->output };
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         free(owned[i]);
     kube_group_release(&pod->group);

@@ -53,9 +53,9 @@ struct kube_pod {
     bool has_claims; /* volumes by claims */
     int64_t limit_s; /* activeDeadlineSeconds; 0: none */
     int64_t grace_s;
-    char *estimate;     /* "": none */
-    int8_t preemptible; /* 1 yes, 0 no, -1 not stated */
-    char *gpus;         /* KUBE_GPUS; "": none */
+    char *estimate;      /* "": none */
+    int8_t preemptible;  /* 1 yes, 0 no, -1 not stated */
+    char *gpus, *output; /* KUBE_GPUS, KUBE_OUTPUT; "": none */
     bool is_marked;
     struct kube_mark mark;
     /* how it ended */
