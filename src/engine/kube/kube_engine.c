@@ -32,7 +32,7 @@ enum charge { CHARGE_NONE, CHARGE_OURS, CHARGE_FOREIGN };
 struct known_pod {
     struct kube_pod *pod;
     enum charge charge;
-    bool is_seen;
+    bool is_seen, is_expected; /* expected: by kube_attempts_expects() */
 };
 
 struct kube_engine {
@@ -48,6 +48,7 @@ struct kube_engine {
     struct map pods;                 /* hash of the UID -> struct known_pod */
     LIST(struct known_pod *) listed; /* all, while a list is compared */
     bool has_nodes, has_pods, is_synced;
+    size_t expected_count; /* pods; at least */
     uint64_t reported_at;
     char problem[ERROR_TEXT_SIZE], told[2 * ERROR_TEXT_SIZE];
 };
@@ -93,10 +94,39 @@ static bool is_waiting(const struct kube_pod *pod)
            pod->phase == KUBE_PENDING;
 }
 
+/* Whose it is, and what it has on its node. */
+static void sort_pod(struct known_pod *known)
+{
+    const struct kube_pod *pod = known->pod;
+    bool is_over = pod->phase == KUBE_SUCCEEDED || pod->phase == KUBE_FAILED;
+
+    charge(known, CHARGE_NONE);
+    bool is_ours = kube_attempts_see(only.attempts, pod);
+    known->is_expected = !is_ours && kube_attempts_expects(only.attempts, pod);
+    if (!is_ours && is_waiting(pod))
+        kube_workloads_see(only.workloads, pod);
+    else
+        kube_workloads_gone(only.workloads, pod);
+    if (pod->node[0] && !is_over)
+        charge(known, is_ours || known->is_expected ? CHARGE_OURS : CHARGE_FOREIGN);
+    only.expected_count += known->is_expected;
+}
+
+/* Pods that were expected: their attempt has been started, or is not expected any more. */
+static void sort_expected(void)
+{
+    if (only.expected_count == 0)
+        return;
+    only.expected_count = 0;
+    LIST_EACH (struct known_pod *, known, &only.listed) {
+        if ((*known)->is_expected)
+            sort_pod(*known);
+    }
+}
+
 static void see_pod(struct kube_pod *pod)
 {
     struct known_pod *known = find_pod(pod);
-    bool is_over = pod->phase == KUBE_SUCCEEDED || pod->phase == KUBE_FAILED;
 
     if (!known) {
         known = mem_zero(1, sizeof(*known));
@@ -107,13 +137,7 @@ static void see_pod(struct kube_pod *pod)
     struct kube_pod *before = known->pod;
     charge(known, CHARGE_NONE);
     known->pod = pod;
-    bool is_ours = kube_attempts_see(only.attempts, pod);
-    if (!is_ours && is_waiting(pod))
-        kube_workloads_see(only.workloads, pod);
-    else
-        kube_workloads_gone(only.workloads, pod);
-    if (pod->node[0] && !is_over)
-        charge(known, is_ours ? CHARGE_OURS : CHARGE_FOREIGN);
+    sort_pod(known);
     kube_pod_destroy(before);
 }
 
@@ -219,6 +243,7 @@ static void on_tick(uv_timer_t *timer)
         log_line(LOG_INFO, "the cluster is known pods=%zu", only.listed.count);
     }
     kube_attempts_tick(only.attempts);
+    sort_expected();
     kube_nodes_report(only.nodes, is_all);
     if (is_all)
         only.reported_at = now;
@@ -231,7 +256,9 @@ static int start(struct engine *engine, const struct engine_launch *members, uin
                  struct error *err)
 {
     (void)engine;
-    return kube_attempts_start(only.attempts, members, count, err);
+    int code = kube_attempts_start(only.attempts, members, count, err);
+    sort_expected();
+    return code;
 }
 
 static void stop(struct engine *engine, const struct engine_attempt *which, usec_t grace)
