@@ -127,3 +127,26 @@ def gpus_in_use(cluster):
             count = sum(int(part["resources"].get("limits", {}).get(GPU, 0)) for part in one["spec"]["containers"])
             held[one["spec"]["nodeName"]] = held.get(one["spec"]["nodeName"], 0) + count
     return held
+
+
+def is_active(one):
+    return one["status"]["phase"] not in ("Succeeded", "Failed")
+
+
+def check_sound(cluster):
+    """No GPU is given twice, and no node more than it has. All pods of tarn that hold GPUs say which."""
+    held = {}
+    for one in cluster.api.pods():
+        chosen = one["metadata"].get("annotations", {}).get("tarn.dev/gpus")
+        if one["spec"].get("nodeName") and is_active(one) and chosen:
+            for gpu in chosen.split(","):
+                place = one["spec"]["nodeName"], gpu
+                assert place not in held, f"{place} is given to {held[place]} and {one['metadata']['name']}"
+                held[place] = one["metadata"]["name"]
+    for name, count in gpus_in_use(cluster).items():
+        has = int(cluster.api.get(f"/api/v1/nodes/{name}")["status"]["allocatable"].get(GPU, 0))
+        assert count <= has, f"{name}: {count} GPUs in use, it has {has}"
+
+
+def condition(one, kind="PodScheduled"):
+    return next((part for part in one["status"].get("conditions", []) if part["type"] == kind), {})

@@ -156,8 +156,14 @@ users: [{{name: tests, user: {{token: "{token}"}}}}]
         try:
             return wait_until(what, condition, patience)
         except AssertionError as error:
-            pods = [f"{pod['metadata']['name']} on {pod['spec'].get('nodeName')}: {pod['status']}" for pod in self.api.pods(namespace)[:8]]
+            pods = sorted(self.api.pods(namespace), key=lambda pod: pod["status"]["phase"] == "Succeeded")
+            pods = [f"{pod['metadata']['name']} on {pod['spec'].get('nodeName')}: {pod['status']['phase']} {self.reasons(pod)}" for pod in pods[:12]]
             raise AssertionError("\n".join([str(error), *pods])) from None
+
+    @staticmethod
+    def reasons(pod):
+        """What keeps a pod, in few words."""
+        return [f"{one['type']}: {one.get('reason')} {one.get('message', '')}" for one in pod["status"].get("conditions", []) if one["status"] != "True"]
 
     def end_namespace(self, name):
         """Delete it with all that is in it, and wait until its pods are gone; the rest takes seconds longer."""

@@ -15,9 +15,10 @@
 #include "wire/json.h"
 
 enum {
-    PODS_MS = 30000, /* all pods of a started attempt must exist within this time */
-    HOLD_MS = 10000, /* a controller replaces a pod within this time */
-    LOG_MS = 10000,  /* the end of a job waits so long for the end of its output */
+    PODS_MS = 30000,   /* all pods of a started attempt must exist within this time */
+    HOLD_MS = 10000,   /* a controller replaces a pod within this time */
+    EXPECT_MS = 10000, /* after a restart: what was not started by then is over */
+    LOG_MS = 10000,    /* the end of a job waits so long for the end of its output */
 };
 
 struct kube_attempts *kube_attempts_create(const struct engine_options *options,
@@ -43,8 +44,42 @@ void kube_attempts_destroy(struct kube_attempts *attempts)
     for (size_t i = 0; i < attempts->all.count; i++)
         attempt_destroy(attempts->all.items[i]);
     list_release(&attempts->all);
+    list_release(&attempts->expected);
     map_release(&attempts->by_pod);
     free(attempts);
+}
+
+/* ---- after a restart ---- */
+
+static size_t expected_at(const struct kube_attempts *attempts, uint64_t job, uint32_t number)
+{
+    size_t i = 0;
+
+    while (i < attempts->expected.count && (attempts->expected.items[i].job != job ||
+                                            attempts->expected.items[i].attempt != number))
+        i++;
+    return i;
+}
+
+bool kube_attempts_expects(const struct kube_attempts *attempts, const struct kube_pod *pod)
+{
+    return pod->is_marked && strcmp(pod->mark.instance, attempts->instance) == 0 &&
+           expected_at(attempts, pod->mark.job, pod->mark.attempt) < attempts->expected.count;
+}
+
+static void expect(struct kube_attempts *attempts, const struct engine_attempt *which)
+{
+    if (expected_at(attempts, which->job, which->attempt) == attempts->expected.count)
+        list_add(&attempts->expected,
+                 ((struct member_id){ .job = which->job, .attempt = which->attempt }));
+}
+
+static void expect_no_more(struct kube_attempts *attempts, uint64_t job, uint32_t number)
+{
+    size_t at = expected_at(attempts, job, number);
+
+    if (at < attempts->expected.count)
+        list_remove(&attempts->expected, at);
 }
 
 /* ---- engine_ops ---- */
@@ -151,6 +186,7 @@ int kube_attempts_start(struct kube_attempts *attempts, const struct engine_laun
 
     if (attempt_find(attempts, id->job, id->attempt))
         return 0;
+    expect_no_more(attempts, id->job, id->attempt);
     struct attempt *attempt = attempt_add(attempts, id->job, id->attempt, count);
     set_places(attempts, attempt, launches);
     attempt->external = mem_string(launches[0].external);
@@ -199,6 +235,8 @@ void kube_attempts_recover(struct kube_attempts *attempts, const struct engine_a
             attempt->slots[i].rank = which->ranks[i];
             attempt->slots[i].is_started = was_started[i];
         }
+    } else if (!attempt) {
+        expect(attempts, which);
     }
     for (uint32_t i = 0; i < which->count; i++)
         ret_found[i] = attempt && slot_of_rank(attempt, which->ranks[i]);
@@ -296,6 +334,7 @@ void kube_attempts_synced(struct kube_attempts *attempts)
     if (attempts->is_synced)
         return;
     attempts->is_synced = true;
+    attempts->expected_until = uv_now(attempts->options.loop) + EXPECT_MS;
     for (size_t i = 0; i < attempts->all.count; i++) {
         struct attempt *attempt = attempts->all.items[i];
         for (uint32_t k = 0; k < attempt->count && attempt->is_sought; k++) {
@@ -380,6 +419,8 @@ static void look_at(struct kube_attempts *attempts, struct attempt *attempt)
 bool kube_attempts_tick(struct kube_attempts *attempts)
 {
     attempts->has_left = false;
+    if (attempts->is_synced && uv_now(attempts->options.loop) >= attempts->expected_until)
+        attempts->expected.count = 0;
     for (size_t i = 0; i < attempts->all.count && attempts->is_synced; i++)
         look_at(attempts, attempts->all.items[i]);
     return attempts->has_left;

@@ -40,6 +40,11 @@ void kube_attempts_recover(struct kube_attempts *attempts, const struct engine_a
 void kube_attempts_forget(struct kube_attempts *attempts, const struct engine_attempt *which);
 const char *kube_attempts_trouble(struct kube_attempts *attempts, uint64_t job, uint32_t attempt);
 
+/* After a restart: the pod is of an attempt that was not reported as started. The daemon starts it
+ * again, and its pods must be seen again then; or it does not within a few seconds, and the pod is
+ * of no job. */
+bool kube_attempts_expects(const struct kube_attempts *attempts, const struct kube_pod *pod);
+
 /* A pod exists or has changed. False: it is no member of an attempt. */
 bool kube_attempts_see(struct kube_attempts *attempts, const struct kube_pod *pod);
 /* A pod was deleted; its last state. */

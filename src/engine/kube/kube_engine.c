@@ -32,7 +32,7 @@ enum charge { CHARGE_NONE, CHARGE_OURS, CHARGE_FOREIGN };
 struct known_pod {
     struct kube_pod *pod;
     enum charge charge;
-    bool is_seen;
+    bool is_seen, is_expected; /* expected: by kube_attempts_expects() */
 };
 
 struct kube_engine {
@@ -48,6 +48,7 @@ struct kube_engine {
     struct map pods;                 /* hash of the UID -> struct known_pod */
     LIST(struct known_pod *) listed; /* all, while a list is compared */
     bool has_nodes, has_pods, is_synced;
+    size_t expected_count; /* pods; at least */
     uint64_t reported_at;
     char problem[ERROR_TEXT_SIZE], told[2 * ERROR_TEXT_SIZE];
 };
@@ -87,25 +88,49 @@ static void charge(struct known_pod *known, enum charge to)
     known->charge = to;
 }
 
-/* Pods on nodes that were lost are no members any more, and still there. */
-static void charge_left(void)
-{
-    LIST_EACH (struct known_pod *, at, &only.listed) {
-        if ((*at)->charge == CHARGE_OURS && !kube_attempts_have(only.attempts, (*at)->pod))
-            charge(*at, CHARGE_FOREIGN);
-    }
-}
-
 static bool is_waiting(const struct kube_pod *pod)
 {
     return strcmp(pod->scheduler, KUBE_SCHEDULER) == 0 && !pod->node[0] && !pod->is_deleting &&
            pod->phase == KUBE_PENDING;
 }
 
+/* Whose it is, and what it has on its node. */
+static void sort_pod(struct known_pod *known)
+{
+    const struct kube_pod *pod = known->pod;
+    bool is_over = pod->phase == KUBE_SUCCEEDED || pod->phase == KUBE_FAILED;
+
+    charge(known, CHARGE_NONE);
+    bool is_ours = kube_attempts_see(only.attempts, pod);
+    known->is_expected = !is_ours && kube_attempts_expects(only.attempts, pod);
+    if (!is_ours && is_waiting(pod))
+        kube_workloads_see(only.workloads, pod);
+    else
+        kube_workloads_gone(only.workloads, pod);
+    if (pod->node[0] && !is_over)
+        charge(known, is_ours || known->is_expected ? CHARGE_OURS : CHARGE_FOREIGN);
+    only.expected_count += known->is_expected;
+}
+
+/* Pods that were expected: their attempt has been started, or is not expected any more. And with
+ * has_left, pods that are still there, and no members any more. */
+static void sort_again(bool has_left)
+{
+    if (only.expected_count == 0 && !has_left)
+        return;
+    only.expected_count = 0;
+    LIST_EACH (struct known_pod *, at, &only.listed) {
+        struct known_pod *known = *at;
+        bool is_left = has_left && known->charge == CHARGE_OURS &&
+                       !kube_attempts_have(only.attempts, known->pod);
+        if (known->is_expected || is_left)
+            sort_pod(known);
+    }
+}
+
 static void see_pod(struct kube_pod *pod)
 {
     struct known_pod *known = find_pod(pod);
-    bool is_over = pod->phase == KUBE_SUCCEEDED || pod->phase == KUBE_FAILED;
 
     if (!known) {
         known = mem_zero(1, sizeof(*known));
@@ -116,13 +141,7 @@ static void see_pod(struct kube_pod *pod)
     struct kube_pod *before = known->pod;
     charge(known, CHARGE_NONE);
     known->pod = pod;
-    bool is_ours = kube_attempts_see(only.attempts, pod);
-    if (!is_ours && is_waiting(pod))
-        kube_workloads_see(only.workloads, pod);
-    else
-        kube_workloads_gone(only.workloads, pod);
-    if (pod->node[0] && !is_over)
-        charge(known, is_ours ? CHARGE_OURS : CHARGE_FOREIGN);
+    sort_pod(known);
     kube_pod_destroy(before);
 }
 
@@ -227,8 +246,7 @@ static void on_tick(uv_timer_t *timer)
         kube_attempts_synced(only.attempts);
         log_line(LOG_INFO, "the cluster is known pods=%zu", only.listed.count);
     }
-    if (kube_attempts_tick(only.attempts))
-        charge_left();
+    sort_again(kube_attempts_tick(only.attempts));
     kube_nodes_report(only.nodes, is_all);
     if (is_all)
         only.reported_at = now;
@@ -241,7 +259,9 @@ static int start(struct engine *engine, const struct engine_launch *members, uin
                  struct error *err)
 {
     (void)engine;
-    return kube_attempts_start(only.attempts, members, count, err);
+    int code = kube_attempts_start(only.attempts, members, count, err);
+    sort_again(false);
+    return code;
 }
 
 static void stop(struct engine *engine, const struct engine_attempt *which, usec_t grace)

@@ -61,8 +61,10 @@ struct kube_attempts {
     struct kube_nodes *nodes;
     struct kube_workloads *workloads;
     char instance[20], namespace[64];
-    LIST(struct attempt *) all; /* ascending */
-    struct map by_pod;          /* hash of the UID -> slot */
+    LIST(struct attempt *) all;      /* ascending */
+    LIST(struct member_id) expected; /* attempts that the daemon will start again; rank: unused */
+    uint64_t expected_until;         /* uv_now() */
+    struct map by_pod;               /* hash of the UID -> slot */
     bool is_synced;
     bool has_left; /* a pod that still exists is no member any more */
 };
