@@ -14,6 +14,7 @@
 #include "engine/kube/kube_access.h"
 #include "engine/kube/kube_attempts.h"
 #include "engine/kube/kube_client.h"
+#include "engine/kube/kube_job.h"
 #include "engine/kube/kube_lease.h"
 #include "engine/kube/kube_names.h"
 #include "engine/kube/kube_nodes.h"
@@ -47,7 +48,7 @@ struct kube_engine {
     char instance[ENGINE_INSTANCE_SIZE];
     struct map pods;                 /* hash of the UID -> struct known_pod */
     LIST(struct known_pod *) listed; /* all, while a list is compared */
-    bool has_nodes, has_pods, is_synced;
+    bool has_nodes, has_pods, has_jobs, is_synced;
     size_t expected_count; /* pods; at least */
     uint64_t reported_at;
     char problem[ERROR_TEXT_SIZE], told[2 * ERROR_TEXT_SIZE];
@@ -224,6 +225,30 @@ static void on_node(void *user, enum kube_event event, void *object)
     soon();
 }
 
+static void on_job(void *user, enum kube_event event, void *object)
+{
+    struct kube_job *job = object;
+
+    (void)user;
+    switch (event) {
+    case KUBE_LIST_BEGINS:
+        kube_workloads_begin_jobs(only.workloads);
+        break;
+    case KUBE_OBJECT:
+        kube_workloads_see_job(only.workloads, job);
+        break;
+    case KUBE_GONE:
+        kube_workloads_lose_job(only.workloads, job->uid);
+        kube_job_destroy(job);
+        break;
+    case KUBE_LIST_ENDS:
+        kube_workloads_end_jobs(only.workloads);
+        only.has_jobs = true;
+        break;
+    }
+    soon();
+}
+
 static void on_problem(void *user, const char *words)
 {
     (void)user;
@@ -239,7 +264,7 @@ static void on_tick(uv_timer_t *timer)
     uint64_t now = uv_now(timer->loop);
     bool is_all = now - only.reported_at >= REPORT_ALL_S * 1000;
 
-    if (!only.has_nodes || !only.has_pods)
+    if (!only.has_nodes || !only.has_pods || !only.has_jobs)
         return;
     if (!only.is_synced) {
         only.is_synced = true;
@@ -343,6 +368,10 @@ static void on_charge(void *user)
                                                          .read = kube_node_read,
                                                          .on_event = on_node,
                                                          .release = kube_node_destroy });
+    kube_client_watch(only.client, &(struct kube_watch){ .path = "/apis/batch/v1/jobs",
+                                                         .read = kube_job_read,
+                                                         .on_event = on_job,
+                                                         .release = kube_job_destroy });
     kube_client_watch(only.client, &(struct kube_watch){ .path = "/api/v1/pods",
                                                          .read = kube_pod_read,
                                                          .on_event = on_pod,

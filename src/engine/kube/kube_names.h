@@ -21,6 +21,8 @@
 #define KUBE_JOB     KUBE_PREFIX "job"     /* annotation: the job of tarn */
 #define KUBE_ATTEMPT KUBE_PREFIX "attempt" /* annotation: INSTANCE/JOB.ATTEMPT/RANK */
 #define KUBE_GPUS    KUBE_PREFIX "gpus"    /* annotation: the chosen GPUs */
+/* annotation, of a suspended workload: why it waits */
+#define KUBE_WAITS KUBE_PREFIX "waits"
 /* annotation, of tarn's own jobs: the file that gets the output */
 #define KUBE_OUTPUT KUBE_PREFIX "output"
 /* Set by tarn on what it stopped: annotation with the reason. */
