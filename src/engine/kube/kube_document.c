@@ -31,7 +31,7 @@ bool kube_pods_are_alike(const struct kube_pod *a, const struct kube_pod *b)
 {
     return a->cpu_milli == b->cpu_milli && a->memory_mib == b->memory_mib &&
            a->device_count == b->device_count && strcmp(a->device, b->device) == 0 &&
-           strcmp(a->group.role, b->group.role) == 0;
+           strcmp(a->share, b->share) == 0 && strcmp(a->group.role, b->group.role) == 0;
 }
 
 static int compare(int64_t a, int64_t b)
@@ -47,6 +47,8 @@ int kube_pod_compare(const struct kube_pod *a, const struct kube_pod *b)
         order = -compare(a->device_count, b->device_count);
     if (order == 0)
         order = strcmp(a->device, b->device);
+    if (order == 0)
+        order = strcmp(a->share, b->share);
     if (order == 0)
         order = -compare(a->cpu_milli, b->cpu_milli);
     if (order == 0)
@@ -69,6 +71,12 @@ static int add_gpus(json_t *part, const struct kube_pod *pod, struct kube_nodes 
                          pod->device_count, REQUEST_GPUS_MAX);
     if (!kube_nodes_have(nodes, pod->device))
         return error_set(err, -ENODEV, "no node offers %s", pod->device);
+    if (pod->share[0] && !kube_nodes_are_exact(nodes))
+        return error_set(err, -ENOTSUP, "a part of a GPU needs `kube: {devices: exact}`");
+    if (pod->share[0]) {
+        json_object_set_new(part, "gpus", json_string(pod->share));
+        return 0;
+    }
     if (profile) {
         json_object_set_new(part, "gpus",
                             json_sprintf("mig-%s:%" PRIu32, profile, pod->device_count));

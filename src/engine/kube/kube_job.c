@@ -2,15 +2,27 @@
 #include "engine/kube/kube_job.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "engine/kube/kube_json.h"
 #include "engine/kube/kube_names.h"
 
+/* The label with its queue; NULL: none. */
+static const char *queue_label(const json_t *about)
+{
+    static const char *const labels[] = { KUBE_QUEUE, "kueue.x-k8s.io/queue-name" };
+
+    for (size_t i = 0; i < COUNT_OF(labels); i++) {
+        if (kube_text(json_object_get(about, "labels"), labels[i])[0])
+            return labels[i];
+    }
+    return NULL;
+}
+
 static bool is_waiting(const json_t *about, const json_t *spec)
 {
-    return json_is_true(json_object_get(spec, "suspend")) &&
-           kube_text(json_object_get(about, "labels"), KUBE_QUEUE)[0] &&
+    return json_is_true(json_object_get(spec, "suspend")) && queue_label(about) &&
            !kube_text(json_object_get(about, "annotations"), KUBE_STOPPED)[0] &&
            !json_object_get(about, "deletionTimestamp");
 }
@@ -28,7 +40,7 @@ static struct kube_pod *pod_of(const json_t *about, const json_t *spec)
     if (!json_object_get(pod_about, "labels"))
         json_object_set_new(pod_about, "labels", json_object());
     json_object_set(json_object_get(pod_about, "labels"), KUBE_QUEUE,
-                    kube_at(about, "labels", KUBE_QUEUE, NULL));
+                    kube_at(about, "labels", queue_label(about), NULL));
     for (const char *const *key = (const char *const[]){ "uid", "name", "namespace", NULL }; *key;
          key++)
         json_object_set(pod_about, *key, json_object_get(about, *key));
@@ -53,6 +65,7 @@ void *kube_job_read(const json_t *object)
     if (is_waiting(about, spec)) {
         job->pod = pod_of(about, spec);
         job->size = kube_group_size(KUBE_GROUP_BATCH_JOB, object);
+        job->needs_managed = strcmp(queue_label(about), KUBE_QUEUE) != 0;
     }
     return job;
 }

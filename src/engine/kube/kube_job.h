@@ -8,6 +8,7 @@
  * so that a long queue costs the cluster nothing. Its pod template says what its pods will request.
  * tarn ends the suspension when the job may run. One that tarn suspended itself (KUBE_STOPPED)
  * stays.
+ * In namespaces that tarn manages, the label of Kueue's queues counts as well.
  */
 
 #include "engine/kube/kube_pod.h"
@@ -16,6 +17,7 @@ struct kube_job {
     char *uid;
     struct kube_pod *pod; /* as its pods will be; NULL: it does not wait for tarn */
     uint32_t size;
+    bool needs_managed; /* only in a namespace that tarn manages */
 };
 
 /* NULL: not a Job. Runs in the thread of the client. */

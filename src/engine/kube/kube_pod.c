@@ -298,6 +298,28 @@ static void read_status(struct kube_pod *pod, const json_t *status)
     }
 }
 
+/* Part of a GPU: KUBE_SHARE, or the annotations of KAI and Run:ai. New. */
+static char *share_of(const json_t *notes)
+{
+    const char *share = kube_text(notes, KUBE_SHARE), *memory = kube_text(notes, "gpu-memory");
+
+    if (share[0])
+        return mem_string(share);
+    return memory[0] ? mem_printf("mem=%sM", memory) : mem_string(kube_text(notes, "gpu-fraction"));
+}
+
+static void read_share(struct kube_pod *pod, const json_t *notes)
+{
+    pod->share = share_of(notes);
+    if (!pod->share[0])
+        return;
+    if (pod->device_count > 0)
+        refuse(pod, mem_string("it requests GPUs and a part of one"));
+    pod->device_count = 1;
+    free(pod->device);
+    pod->device = mem_string("nvidia.com/gpu");
+}
+
 static const char *queue_of(const json_t *about)
 {
     static const char *const labels[] = { KUBE_QUEUE, "kueue.x-k8s.io/queue-name",
@@ -349,6 +371,7 @@ void *kube_pod_read(const json_t *object)
     };
     kube_group_read(object, &pod->group);
     read_requests(pod, spec);
+    read_share(pod, notes);
     pod->fits = kube_fits_read(spec);
     check_support(pod, spec);
     read_gates(pod, spec);
@@ -366,7 +389,7 @@ void kube_pod_destroy(void *value)
     char *const owned[] = { pod->uid,     pod->namespace, pod->name,   pod->version,
                             pod->node,    pod->scheduler, pod->queue,  pod->device,
                             pod->refused, pod->estimate,  pod->reason, pod->gpus,
-                            pod->output };
+                            pod->output,  pod->share };
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         free(owned[i]);
     kube_group_release(&pod->group);

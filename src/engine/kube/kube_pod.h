@@ -49,6 +49,7 @@ struct kube_pod {
     uint32_t device_count;
     char *device;    /* resource; "": none */
     json_t *fits;    /* conditions for its node (kube_fits.h) */
+    char *share;     /* a part of a GPU, in tarn's grammar: "0.5", "mem=2000M"; "": none */
     char *refused;   /* why tarn cannot schedule it; NULL */
     bool has_claims; /* volumes by claims */
     int64_t limit_s; /* activeDeadlineSeconds; 0: none */

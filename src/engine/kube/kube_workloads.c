@@ -38,9 +38,9 @@ struct workload {
     char *key, *object, *owner_path;
     enum kube_group_kind kind;
     LIST(const struct kube_pod *) pods; /* that wait */
-    struct kube_pod *suspended; /* as its pods will be; NULL: it is not suspended for tarn */
-    bool is_job_seen;
-    uint32_t size, generation; /* size: 0: not known */
+    struct kube_pod *suspended;      /* as its pods will be; NULL: it is not suspended for tarn */
+    bool is_job_seen, needs_managed; /* of that */
+    uint32_t size, generation;       /* size: 0: not known */
     enum stage stage;
     uint64_t job;
     uint64_t due;         /* uv_now(): report or ask not before */
@@ -56,7 +56,8 @@ struct kube_workloads {
     struct kube_client *client;
     struct kube_nodes *nodes;
     LIST(struct workload *) all;
-    struct map by_key; /* hash -> pointer */
+    struct map by_key;  /* hash -> pointer */
+    struct map managed; /* hashes of the names of namespaces */
 
     char name[512];
 };
@@ -91,6 +92,7 @@ void kube_workloads_destroy(struct kube_workloads *workloads)
         workload_destroy(workloads->all.items[i]);
     list_release(&workloads->all);
     map_release(&workloads->by_key);
+    map_release(&workloads->managed);
     free(workloads);
 }
 
@@ -239,6 +241,7 @@ void kube_workloads_see_job(struct kube_workloads *workloads, struct kube_job *j
         workload->suspended = TAKE(job->pod);
         workload->size = job->size;
         workload->is_job_seen = true;
+        workload->needs_managed = job->needs_managed;
     }
     kube_job_destroy(job);
 }
@@ -256,6 +259,27 @@ void kube_workloads_end_jobs(struct kube_workloads *workloads)
         if (workload->suspended && !workload->is_job_seen)
             kube_workloads_lose_job(workloads, workload->key);
     }
+}
+
+void kube_workloads_manage(struct kube_workloads *workloads, const char *namespace, bool is_managed)
+{
+    uint64_t key = map_hash(namespace, strlen(namespace));
+
+    if (is_managed)
+        map_set(&workloads->managed, key, 1);
+    else
+        map_remove(&workloads->managed, key);
+}
+
+/* Whether a suspended Job waits for tarn, not for another queue. */
+static bool is_suspended(const struct kube_workloads *workloads, const struct workload *workload)
+{
+    const struct kube_pod *pod = workload->suspended;
+    uint64_t ignored;
+
+    return pod && (!workload->needs_managed ||
+                   map_get(&workloads->managed, map_hash(pod->namespace, strlen(pod->namespace)),
+                           &ignored));
 }
 
 /* The pods of an arrival in the order of the ranks; malloc'd. */
@@ -471,7 +495,7 @@ static void look_at(struct kube_workloads *workloads, struct workload *workload)
     if (workload->stage == STARTED)
         look_at_extra(workloads, workload);
     if (workload->stage != GATHERING || workload->is_asking || now < workload->due ||
-        (workload->pods.count == 0 && !workload->suspended))
+        (workload->pods.count == 0 && !is_suspended(workloads, workload)))
         return;
     for (size_t i = 0; i < workload->pods.count; i++) {
         if (workload->pods.items[i]->is_gated_by_others)

@@ -39,6 +39,9 @@ void kube_workloads_see_job(struct kube_workloads *workloads, struct kube_job *j
 void kube_workloads_begin_jobs(struct kube_workloads *workloads);
 void kube_workloads_end_jobs(struct kube_workloads *workloads);
 void kube_workloads_lose_job(struct kube_workloads *workloads, const char *uid);
+/* Whether the pods of a namespace are tarn's, by its label. */
+void kube_workloads_manage(struct kube_workloads *workloads, const char *namespace,
+                           bool is_managed);
 /* Report the workloads that are complete, and what else is due. Nothing before all pods are known.
  */
 void kube_workloads_tick(struct kube_workloads *workloads);
