@@ -3,6 +3,7 @@
 
 An observer follows all pods in the order in which the API server stored their changes. At each change it checks that no GPU is
 given to two pods, and that no pod changes its node. $TARN_KUBE_ROUNDS rounds (10 unless given) of $TARN_KUBE_SEED."""
+import http.client
 import os
 import random
 import threading
@@ -36,7 +37,7 @@ class Observer(threading.Thread):
             try:
                 for event in self.cluster.api.watch("/api/v1/pods", self.version, timeoutSeconds=5, allowWatchBookmarks="true"):
                     self.see(event["type"], event["object"])
-            except (OSError, ValueError):
+            except (OSError, ValueError, http.client.HTTPException):
                 time.sleep(0.05)
             except Refused as refused:
                 if refused.status == 410:
@@ -87,7 +88,7 @@ class Load:
                 return True
             except Refused as refused:
                 return refused.status == 409
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 return False
         wait_until(f"{thing['metadata']['name']} is created", created)
 
@@ -108,7 +109,9 @@ class Load:
             self.pods.update(members)
         else:
             name = f"j{self.count}"
-            self.create(kube_cluster.job(name, count=self.chance.randrange(1, 4), **keys))
+            job = kube_cluster.job(name, count=self.chance.randrange(1, 4), **keys)
+            job["spec"]["backoffLimit"] = 100  # a pod that tarn evicts counts as one that failed
+            self.create(job)
             self.jobs.add(name)
 
     def unfinished(self):
@@ -151,7 +154,7 @@ def kill_both(cluster, daemon, chance):
 def kill_kwok(cluster, daemon, chance):
     cluster.kill("kwok")
     time.sleep(chance.random())
-    nodes.start_kwok(cluster)
+    nodes.restart_kwok(cluster)
 
 
 FAULTS = (kill_tarn, kill_tarn, kill_api_server, kill_etcd, kill_both, kill_kwok)
@@ -183,15 +186,17 @@ def test_nothing_is_lost_or_given_twice(cluster, make_daemon):
         for number in range(ROUNDS):
             try:
                 play(cluster, daemon, load, chance)
-                if number % 5 == 4:  # not more than can run
+                if number % 5 == 4:  # not more than can run; kwok forgets pods when its requests fail, until it starts again
+                    kill_kwok(cluster, daemon, chance)
                     cluster.explained(space, f"all of round {number} is done", lambda: not load.unfinished())
             except AssertionError as error:
-                raise AssertionError(f"seed {SEED}, round {number}: {error}\n{daemon.words()[-3000:]}") from None
+                raise AssertionError(f"seed {SEED}, round {number}: {load.unfinished()}\n{error}\n{daemon.words()[-3000:]}") from None
             assert not observer.faults, (SEED, number, observer.faults)
         cluster.explained(space, "all of it is done", lambda: not load.unfinished())
         check_sound(cluster)
         assert observer.stop() == [] and observer.changes > ROUNDS
         wait_until("tarn has seen all ends", lambda: all(job["state"] == "ended" for job in daemon.api.jobs()))
-        results = [job["result"] for job in daemon.api.jobs()]
-        assert set(results) == {"ok"} and len(results) >= ROUNDS, results
+        jobs = daemon.api.jobs()
+        assert len(jobs) >= ROUNDS
+        assert not [(job["id"], job["name"], job["result"], job["attempt"], daemon.api.why(job["id"])) for job in jobs if job["result"] != "ok"]
     daemon.verify()

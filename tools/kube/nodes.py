@@ -39,6 +39,12 @@ def start_kwok(cluster):
                    "--node-lease-duration-seconds=40", "--server-address=127.0.0.1:10247")
 
 
+def restart_kwok(cluster):
+    """After it was killed. Until the leases of its nodes have ended, it would think that another one plays them."""
+    cluster.api.delete("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases")
+    start_kwok(cluster)
+
+
 def fake_node(number, gpus=8, model="h100", prefix="gpu-", labels=None, capacity=None, taints=()):
     """The object of a fake node."""
     name = f"{prefix}{number:04d}"

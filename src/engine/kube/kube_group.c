@@ -209,6 +209,17 @@ static int64_t size_of_ray(const json_t *spec)
     return sum;
 }
 
+/* Pods that have succeeded are not made again. */
+static int64_t rest_of_job(const json_t *object)
+{
+    const json_t *spec = json_object_get(object, "spec");
+    int64_t most = size_of_job(spec);
+    int64_t rest = kube_number(spec, "completions", INT32_MAX) -
+                   kube_number(json_object_get(object, "status"), "succeeded", 0);
+
+    return rest < most ? rest : most;
+}
+
 uint32_t kube_group_size(enum kube_group_kind kind, const json_t *object)
 {
     const json_t *spec = json_object_get(object, "spec");
@@ -216,7 +227,7 @@ uint32_t kube_group_size(enum kube_group_kind kind, const json_t *object)
 
     switch (kind) {
     case KUBE_GROUP_BATCH_JOB:
-        size = size_of_job(spec);
+        size = rest_of_job(object);
         break;
     case KUBE_GROUP_JOBSET:
         size = size_of_jobset(spec);

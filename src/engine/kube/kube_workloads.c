@@ -44,6 +44,7 @@ struct workload {
     enum stage stage;
     uint64_t job;
     uint64_t due;         /* uv_now(): report or ask not before */
+    uint64_t asked_at;    /* for the number of its pods */
     uint64_t short_since; /* since when pods are missing; 0: none is */
     uint64_t extra_since; /* since when pods wait beside its attempt; 0: none does */
     bool is_asking, was_noted, was_started;
@@ -395,6 +396,7 @@ static void ask_size(struct kube_workloads *workloads, struct workload *workload
     question->workloads = workloads;
     question->key = mem_string(workload->key);
     workload->is_asking = true;
+    workload->asked_at = uv_now(workloads->options.loop);
     kube_client_call(workloads->client, &(struct kube_call){ .method = "GET",
                                                              .path = workload->object,
                                                              .patience_ms = PATIENCE_MS,
@@ -482,6 +484,19 @@ static void look_at_extra(struct kube_workloads *workloads, struct workload *wor
         split(workloads, workload);
 }
 
+/* Pods are missing. A workload that has run in part makes fewer than it made at first. */
+static void gather(struct kube_workloads *workloads, struct workload *workload)
+{
+    if (workload->object[0] && uv_now(workloads->options.loop) - workload->asked_at >= ASK_MS)
+        ask_size(workloads, workload);
+    if (workload->words)
+        return;
+    AUTO_FREE char *words =
+        mem_printf("tarn waits for all pods of the workload: %zu of %" PRIu32 " exist",
+                   workload->pods.count, workload->size);
+    say(workloads, workload, words);
+}
+
 static void look_at(struct kube_workloads *workloads, struct workload *workload)
 {
     uint64_t now = uv_now(workloads->options.loop);
@@ -507,12 +522,8 @@ static void look_at(struct kube_workloads *workloads, struct workload *workload)
         workload->size = (uint32_t)workload->pods.count;
     else if (workload->pods.count >= workload->size || workload->suspended)
         arrive(workloads, workload);
-    else if (!workload->words) {
-        AUTO_FREE char *words =
-            mem_printf("tarn waits for all pods of the workload: %zu of %" PRIu32 " exist",
-                       workload->pods.count, workload->size);
-        say(workloads, workload, words);
-    }
+    else
+        gather(workloads, workload);
 }
 
 void kube_workloads_tick(struct kube_workloads *workloads)
