@@ -132,6 +132,15 @@ static void sort_again(bool has_left)
     }
 }
 
+/* The configuration may say now that tarn schedules them. */
+static void sort_unbound(void)
+{
+    LIST_EACH (struct known_pod *, known, &only.listed) {
+        if (!(*known)->pod->node[0])
+            sort_pod(*known);
+    }
+}
+
 static void see_pod(struct kube_pod *pod)
 {
     struct known_pod *known = find_pod(pod);
@@ -297,6 +306,8 @@ static void on_tick(uv_timer_t *timer)
         log_line(LOG_INFO, "the cluster is known pods=%zu", only.listed.count);
     }
     sort_again(kube_attempts_tick(only.attempts));
+    if (is_all)
+        sort_unbound();
     kube_nodes_report(only.nodes, is_all);
     if (is_all)
         only.reported_at = now;

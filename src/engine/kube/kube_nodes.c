@@ -110,9 +110,10 @@ void kube_nodes_see(struct kube_nodes *nodes, struct kube_node *node)
 {
     struct entry *entry = find_or_add(nodes, node->name);
 
+    entry->is_seen = true;
+    entry->is_dirty |= !entry->about || !kube_node_is_same(entry->about, node);
     kube_node_destroy(entry->about);
     entry->about = node;
-    entry->is_seen = entry->is_dirty = true;
 }
 
 static void lose(struct entry *entry)
