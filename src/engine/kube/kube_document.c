@@ -152,6 +152,34 @@ static void add_where(json_t *document, const struct kube_pod *const *pods, uint
     json_object_set_new(document, "where", where);
 }
 
+/* Labels by which its pods keep apart from those of other jobs, and from each other. */
+static int add_apart(json_t *document, const struct kube_pod *const *pods, uint32_t count,
+                     bool is_alike, struct error *err)
+{
+    const struct kube_pod *first = pods[0];
+    json_t *labels = json_array();
+
+    for (uint32_t i = 0; i < first->apart_count; i++)
+        json_array_append_new(labels, json_string(first->apart[i]));
+    for (uint32_t i = 1; i < count; i++) {
+        if (pods[i]->apart_count != first->apart_count ||
+            memcmp(pods[i]->apart, first->apart, sizeof(first->apart)) != 0 ||
+            (!is_alike && first->apart_count > 0)) {
+            json_decref(labels);
+            return error_set(err, -ENOTSUP,
+                             "its pods are not alike, and some must not share a node");
+        }
+    }
+    if (first->apart_count > 0) {
+        json_object_set(document, "labels", labels);
+        json_object_set(document, "anti_affinity", labels);
+        if (count > 1)
+            json_object_set_new(document, "nodes", json_integer(count));
+    }
+    json_decref(labels);
+    return 0;
+}
+
 static void add_times(json_t *document, const struct kube_pod *pod)
 {
     if (pod->limit_s > 0) /* Kubernetes ends it: tarn's limit is a little later */
@@ -193,6 +221,8 @@ char *kube_document(const struct kube_pod *const *pods, uint32_t count, struct k
         code = add_amounts(document, first, nodes, err);
     if (code == 0 && is_alike && count > 1)
         json_object_set_new(document, "ranks", json_integer(count));
+    if (code == 0)
+        code = add_apart(document, pods, count, is_alike, err);
     if (code == 0)
         add_where(document, pods, count, nodes);
     char *text = code == 0 ? json_dumps(document, JSON_COMPACT) : NULL;
