@@ -85,12 +85,12 @@ static void what_cannot_be_honoured_is_named(void **state)
           "it requests both nvidia.com/gpu and amd.com/gpu" },
         { "\"containers\":[{\"resources\":{\"limits\":{\"cpu\":\"many\"}}}]",
           "cpu: 'many' is not a quantity" },
-        { "\"containers\":[{\"ports\":[{\"hostPort\":80}]}]", "hostPort is not supported" },
         { "\"containers\":[],\"resourceClaims\":[{\"name\":\"g\"}]",
           "resource claims (DRA) are not supported" },
         { "\"containers\":[],\"affinity\":{\"podAntiAffinity\":{"
           "\"requiredDuringSchedulingIgnoredDuringExecution\":[{}]}}",
-          "required podAntiAffinity is not supported" },
+          "required podAntiAffinity is supported between pods with the same labels on one node "
+          "only" },
         { "\"containers\":[],\"topologySpreadConstraints\":[{\"whenUnsatisfiable\":"
           "\"DoNotSchedule\"}]",
           "topologySpreadConstraints with DoNotSchedule are not supported" },
@@ -103,6 +103,26 @@ static void what_cannot_be_honoured_is_named(void **state)
         assert_string_equal(pod->refused, cases[i].refused);
         kube_pod_destroy(pod);
     }
+}
+
+static void pods_keep_apart_by_ports_and_by_what_they_are(void **state)
+{
+    struct kube_pod *pod = pod_of(
+        "\"labels\":{\"app\":\"web\",\"x\":\"1\"}",
+        "\"containers\":[{\"ports\":[{\"hostPort\":80},{\"hostPort\":80,\"protocol\":\"TCP\"},"
+        "{\"hostPort\":53,\"protocol\":\"UDP\"},{\"containerPort\":1}]}],\"affinity\":"
+        "{\"podAntiAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":[{"
+        "\"topologyKey\":"
+        "\"kubernetes.io/hostname\",\"labelSelector\":{\"matchLabels\":{\"app\":\"web\"}}}]}}",
+        "");
+
+    (void)state;
+    assert_null(pod->refused);
+    assert_int_equal(pod->apart_count, 3);
+    assert_true(strncmp(pod->apart[0], "apart-", 6) == 0);
+    assert_string_equal(pod->apart[1], "port-80-TCP");
+    assert_string_equal(pod->apart[2], "port-53-UDP");
+    kube_pod_destroy(pod);
 }
 
 /* ---- state ---- */
@@ -479,6 +499,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_are_counted_as_the_scheduler_counts_them),
         cmocka_unit_test(what_cannot_be_honoured_is_named),
+        cmocka_unit_test(pods_keep_apart_by_ports_and_by_what_they_are),
         cmocka_unit_test(the_end_of_a_pod_is_that_of_its_first_failed_container),
         cmocka_unit_test(the_mark_of_a_binding_is_read),
         cmocka_unit_test(a_pod_says_which_workload_it_belongs_to),

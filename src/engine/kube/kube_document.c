@@ -31,7 +31,7 @@ bool kube_pods_are_alike(const struct kube_pod *a, const struct kube_pod *b)
 {
     return a->cpu_milli == b->cpu_milli && a->memory_mib == b->memory_mib &&
            a->device_count == b->device_count && strcmp(a->device, b->device) == 0 &&
-           strcmp(a->group.role, b->group.role) == 0;
+           strcmp(a->share, b->share) == 0 && strcmp(a->group.role, b->group.role) == 0;
 }
 
 static int compare(int64_t a, int64_t b)
@@ -47,6 +47,8 @@ int kube_pod_compare(const struct kube_pod *a, const struct kube_pod *b)
         order = -compare(a->device_count, b->device_count);
     if (order == 0)
         order = strcmp(a->device, b->device);
+    if (order == 0)
+        order = strcmp(a->share, b->share);
     if (order == 0)
         order = -compare(a->cpu_milli, b->cpu_milli);
     if (order == 0)
@@ -69,6 +71,12 @@ static int add_gpus(json_t *part, const struct kube_pod *pod, struct kube_nodes 
                          pod->device_count, REQUEST_GPUS_MAX);
     if (!kube_nodes_have(nodes, pod->device))
         return error_set(err, -ENODEV, "no node offers %s", pod->device);
+    if (pod->share[0] && !kube_nodes_are_exact(nodes))
+        return error_set(err, -ENOTSUP, "a part of a GPU needs `kube: {devices: exact}`");
+    if (pod->share[0]) {
+        json_object_set_new(part, "gpus", json_string(pod->share));
+        return 0;
+    }
     if (profile) {
         json_object_set_new(part, "gpus",
                             json_sprintf("mig-%s:%" PRIu32, profile, pod->device_count));
@@ -144,6 +152,34 @@ static void add_where(json_t *document, const struct kube_pod *const *pods, uint
     json_object_set_new(document, "where", where);
 }
 
+/* Labels by which its pods keep apart from those of other jobs, and from each other. */
+static int add_apart(json_t *document, const struct kube_pod *const *pods, uint32_t count,
+                     bool is_alike, struct error *err)
+{
+    const struct kube_pod *first = pods[0];
+    json_t *labels = json_array();
+
+    for (uint32_t i = 0; i < first->apart_count; i++)
+        json_array_append_new(labels, json_string(first->apart[i]));
+    for (uint32_t i = 1; i < count; i++) {
+        if (pods[i]->apart_count != first->apart_count ||
+            memcmp(pods[i]->apart, first->apart, sizeof(first->apart)) != 0 ||
+            (!is_alike && first->apart_count > 0)) {
+            json_decref(labels);
+            return error_set(err, -ENOTSUP,
+                             "its pods are not alike, and some must not share a node");
+        }
+    }
+    if (first->apart_count > 0) {
+        json_object_set(document, "labels", labels);
+        json_object_set(document, "anti_affinity", labels);
+        if (count > 1)
+            json_object_set_new(document, "nodes", json_integer(count));
+    }
+    json_decref(labels);
+    return 0;
+}
+
 static void add_times(json_t *document, const struct kube_pod *pod)
 {
     if (pod->limit_s > 0) /* Kubernetes ends it: tarn's limit is a little later */
@@ -185,6 +221,8 @@ char *kube_document(const struct kube_pod *const *pods, uint32_t count, struct k
         code = add_amounts(document, first, nodes, err);
     if (code == 0 && is_alike && count > 1)
         json_object_set_new(document, "ranks", json_integer(count));
+    if (code == 0)
+        code = add_apart(document, pods, count, is_alike, err);
     if (code == 0)
         add_where(document, pods, count, nodes);
     char *text = code == 0 ? json_dumps(document, JSON_COMPACT) : NULL;

@@ -14,6 +14,8 @@
 #include "engine/kube/kube_access.h"
 #include "engine/kube/kube_attempts.h"
 #include "engine/kube/kube_client.h"
+#include "engine/kube/kube_job.h"
+#include "engine/kube/kube_json.h"
 #include "engine/kube/kube_lease.h"
 #include "engine/kube/kube_names.h"
 #include "engine/kube/kube_nodes.h"
@@ -47,7 +49,7 @@ struct kube_engine {
     char instance[ENGINE_INSTANCE_SIZE];
     struct map pods;                 /* hash of the UID -> struct known_pod */
     LIST(struct known_pod *) listed; /* all, while a list is compared */
-    bool has_nodes, has_pods, is_synced;
+    bool has_nodes, has_pods, has_jobs, has_namespaces, is_synced;
     size_t expected_count; /* pods; at least */
     uint64_t reported_at;
     char problem[ERROR_TEXT_SIZE], told[2 * ERROR_TEXT_SIZE];
@@ -90,8 +92,10 @@ static void charge(struct known_pod *known, enum charge to)
 
 static bool is_waiting(const struct kube_pod *pod)
 {
-    return strcmp(pod->scheduler, KUBE_SCHEDULER) == 0 && !pod->node[0] && !pod->is_deleting &&
-           pod->phase == KUBE_PENDING;
+    bool is_for_tarn = strcmp(pod->scheduler, KUBE_SCHEDULER) == 0 ||
+                       watch_names_have(only.options.rules->kube_schedulers, pod->scheduler);
+
+    return is_for_tarn && !pod->node[0] && !pod->is_deleting && pod->phase == KUBE_PENDING;
 }
 
 /* Whose it is, and what it has on its node. */
@@ -125,6 +129,15 @@ static void sort_again(bool has_left)
                        !kube_attempts_have(only.attempts, known->pod);
         if (known->is_expected || is_left)
             sort_pod(known);
+    }
+}
+
+/* The configuration may say now that tarn schedules them. */
+static void sort_unbound(void)
+{
+    LIST_EACH (struct known_pod *, known, &only.listed) {
+        if (!(*known)->pod->node[0])
+            sort_pod(*known);
     }
 }
 
@@ -224,6 +237,52 @@ static void on_node(void *user, enum kube_event event, void *object)
     soon();
 }
 
+static void on_job(void *user, enum kube_event event, void *object)
+{
+    struct kube_job *job = object;
+
+    (void)user;
+    switch (event) {
+    case KUBE_LIST_BEGINS:
+        kube_workloads_begin_jobs(only.workloads);
+        break;
+    case KUBE_OBJECT:
+        kube_workloads_see_job(only.workloads, job);
+        break;
+    case KUBE_GONE:
+        kube_workloads_lose_job(only.workloads, job->uid);
+        kube_job_destroy(job);
+        break;
+    case KUBE_LIST_ENDS:
+        kube_workloads_end_jobs(only.workloads);
+        only.has_jobs = true;
+        break;
+    }
+    soon();
+}
+
+/* A namespace is its name, if tarn manages it; else "-" and its name. */
+static void *read_namespace(const json_t *object)
+{
+    const json_t *about = json_object_get(object, "metadata");
+    const char *managed = kube_text(json_object_get(about, "labels"), KUBE_MANAGED);
+
+    return mem_printf("%s%s", strcmp(managed, "true") == 0 ? "" : "-", kube_text(about, "name"));
+}
+
+static void on_namespace(void *user, enum kube_event event, void *object)
+{
+    const char *name = object;
+
+    (void)user;
+    if (name)
+        kube_workloads_manage(only.workloads, name + (name[0] == '-'),
+                              name[0] != '-' && event == KUBE_OBJECT);
+    only.has_namespaces |= event == KUBE_LIST_ENDS;
+    free(object);
+    soon();
+}
+
 static void on_problem(void *user, const char *words)
 {
     (void)user;
@@ -239,7 +298,7 @@ static void on_tick(uv_timer_t *timer)
     uint64_t now = uv_now(timer->loop);
     bool is_all = now - only.reported_at >= REPORT_ALL_S * 1000;
 
-    if (!only.has_nodes || !only.has_pods)
+    if (!only.has_nodes || !only.has_pods || !only.has_jobs || !only.has_namespaces)
         return;
     if (!only.is_synced) {
         only.is_synced = true;
@@ -247,6 +306,8 @@ static void on_tick(uv_timer_t *timer)
         log_line(LOG_INFO, "the cluster is known pods=%zu", only.listed.count);
     }
     sort_again(kube_attempts_tick(only.attempts));
+    if (is_all)
+        sort_unbound();
     kube_nodes_report(only.nodes, is_all);
     if (is_all)
         only.reported_at = now;
@@ -343,6 +404,14 @@ static void on_charge(void *user)
                                                          .read = kube_node_read,
                                                          .on_event = on_node,
                                                          .release = kube_node_destroy });
+    kube_client_watch(only.client, &(struct kube_watch){ .path = "/apis/batch/v1/jobs",
+                                                         .read = kube_job_read,
+                                                         .on_event = on_job,
+                                                         .release = kube_job_destroy });
+    kube_client_watch(only.client, &(struct kube_watch){ .path = "/api/v1/namespaces",
+                                                         .read = read_namespace,
+                                                         .on_event = on_namespace,
+                                                         .release = free });
     kube_client_watch(only.client, &(struct kube_watch){ .path = "/api/v1/pods",
                                                          .read = kube_pod_read,
                                                          .on_event = on_pod,
@@ -362,9 +431,12 @@ static int create(const struct engine_options *options, struct engine **ret, str
                                            .destroy = destroy };
     struct kube_access *access = NULL;
 
-    only.engine =
-        (struct engine){ &ops,
-                         { .starts_whole = true, .has_own_nodes = true, .has_output = true } };
+    only.engine = (struct engine){ &ops,
+                                   { .starts_whole = true,
+                                     .has_own_nodes = true,
+                                     .has_output = true,
+                                     .has_exact_devices = options->rules->kube_exact,
+                                     .has_fractions = options->rules->kube_exact } };
     only.options = *options;
     int code = engine_instance_open(options->state_dir, "kube", only.instance, err);
     if (code == 0)

@@ -99,10 +99,11 @@ static void add_devices(struct kube_node *node, const struct about_devices *abou
         node->resources =
             mem_resize(node->resources, node->device_count, sizeof(node->resources[0]));
         struct probe_device *device = &node->devices[index];
-        *device = (struct probe_device){ .memory_mib = memory_of(about, resource),
-                                         .numa_node = PROBE_UNKNOWN,
-                                         .minor = PROBE_UNKNOWN,
-                                         .is_synthetic = about->is_synthetic };
+        memset(device, 0, sizeof(*device)); /* they are compared byte for byte */
+        memset(node->resources[index], 0, sizeof(node->resources[index]));
+        device->memory_mib = memory_of(about, resource);
+        device->numa_node = device->minor = PROBE_UNKNOWN;
+        device->is_synthetic = about->is_synthetic;
         snprintf(device->vendor, sizeof(device->vendor), "%s", name->vendor);
         snprintf(node->resources[index], sizeof(node->resources[index]), "%s", resource);
         name_model(about, resource, device);
@@ -243,6 +244,26 @@ void *kube_node_read(const json_t *object)
     read_conditions(node, object);
     read_address(node, json_object_get(object, "status"));
     return node;
+}
+
+static bool has_same_devices(const struct kube_node *a, const struct kube_node *b)
+{
+    size_t count = a->device_count;
+
+    return count == b->device_count &&
+           (count == 0 ||
+            (memcmp(a->devices, b->devices, count * sizeof(a->devices[0])) == 0 &&
+             memcmp(a->resources, b->resources, count * sizeof(a->resources[0])) == 0));
+}
+
+bool kube_node_is_same(const struct kube_node *a, const struct kube_node *b)
+{
+    return a->cpu_milli == b->cpu_milli && a->memory_mib == b->memory_mib &&
+           a->pods_max == b->pods_max && a->is_down == b->is_down &&
+           a->is_drained == b->is_drained && has_same_devices(a, b) &&
+           string_equal(a->reason, b->reason) && string_equal(a->rack, b->rack) &&
+           string_equal(a->block, b->block) && string_equal(a->boot, b->boot) &&
+           json_equal(a->labels, b->labels) && json_equal(a->taints, b->taints);
 }
 
 void kube_node_destroy(void *value)

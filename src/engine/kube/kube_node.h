@@ -30,6 +30,8 @@ struct kube_node {
 
 /* NULL: not a node. Runs in the thread of the client. */
 void *kube_node_read(const json_t *object);
+/* Whether nothing that counts differs: nodes report their health all the time. */
+bool kube_node_is_same(const struct kube_node *a, const struct kube_node *b);
 void kube_node_destroy(void *node); /* NULL is fine */
 
 #endif

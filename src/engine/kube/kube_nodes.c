@@ -110,9 +110,10 @@ void kube_nodes_see(struct kube_nodes *nodes, struct kube_node *node)
 {
     struct entry *entry = find_or_add(nodes, node->name);
 
+    entry->is_seen = true;
+    entry->is_dirty |= !entry->about || !kube_node_is_same(entry->about, node);
     kube_node_destroy(entry->about);
     entry->about = node;
-    entry->is_seen = entry->is_dirty = true;
 }
 
 static void lose(struct entry *entry)
@@ -145,6 +146,11 @@ const struct kube_node *kube_nodes_find(const struct kube_nodes *nodes, const ch
     return entry ? entry->about : NULL;
 }
 
+bool kube_nodes_are_exact(const struct kube_nodes *nodes)
+{
+    return nodes->options.rules->kube_exact;
+}
+
 bool kube_nodes_have(const struct kube_nodes *nodes, const char *resource)
 {
     LIST_EACH (const struct entry, entry, &nodes->all) {
@@ -154,23 +160,6 @@ bool kube_nodes_have(const struct kube_nodes *nodes, const char *resource)
         }
     }
     return false;
-}
-
-const char *kube_nodes_model(const struct kube_nodes *nodes, const char *resource)
-{
-    const char *model = NULL;
-
-    LIST_EACH (const struct entry, entry, &nodes->all) {
-        for (uint32_t i = 0; entry->about && i < entry->about->device_count; i++) {
-            const char *its = entry->about->devices[i].model;
-            if (strcmp(entry->about->resources[i], resource) != 0)
-                continue;
-            if (model && strcmp(model, its) != 0)
-                return "";
-            model = its;
-        }
-    }
-    return model ? model : "";
 }
 
 /* ---- what pods have ---- */
@@ -205,7 +194,7 @@ void kube_nodes_charge(struct kube_nodes *nodes, const struct kube_pod *pod, boo
         return;
     entry->cpu_milli += sign * pod->cpu_milli;
     entry->memory_mib += sign * pod->memory_mib;
-    if (pod->device_count > 0)
+    if (pod->device_count > 0 && !pod->share[0])
         charge_devices(entry, pod->device, sign * pod->device_count);
 }
 

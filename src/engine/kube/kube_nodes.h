@@ -28,10 +28,10 @@ void kube_nodes_end(struct kube_nodes *nodes);
 
 /* NULL: not known. */
 const struct kube_node *kube_nodes_find(const struct kube_nodes *nodes, const char *name);
+/* Whether tarn chooses the devices of pods, not the kubelet. */
+bool kube_nodes_are_exact(const struct kube_nodes *nodes);
 /* Whether any node has an accelerator of this resource. */
 bool kube_nodes_have(const struct kube_nodes *nodes, const char *resource);
-/* The model of the accelerators of this resource, if all of them have one: "h100"; else "". */
-const char *kube_nodes_model(const struct kube_nodes *nodes, const char *resource);
 
 /* A pod is on its node, or not any more. is_ours: a job of tarn holds what it has. */
 void kube_nodes_charge(struct kube_nodes *nodes, const struct kube_pod *pod, bool is_there,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/quantity.h"
 #include "engine/kube/kube_fits.h"
@@ -179,17 +180,86 @@ static bool has_items(const json_t *spec, const char *outer, const char *key)
     return json_array_size(kube_at(spec, outer, key, NULL)) > 0;
 }
 
+static void keep_apart(struct kube_pod *pod, char *label)
+{
+    bool is_known = false;
+
+    for (uint32_t i = 0; i < pod->apart_count; i++)
+        is_known |= strcmp(pod->apart[i], label) == 0;
+    if (!is_known && pod->apart_count == KUBE_APART_MAX)
+        refuse(pod,
+               mem_printf("it keeps apart from others for more than %d reasons", KUBE_APART_MAX));
+    else if (!is_known)
+        snprintf(pod->apart[pod->apart_count++], KUBE_APART_SIZE, "%s", label);
+    free(label);
+}
+
+/* Two pods with the same port cannot share a node. */
+static void read_ports(struct kube_pod *pod, const json_t *container)
+{
+    json_t *port;
+    size_t i;
+
+    json_array_foreach(json_object_get(container, "ports"), i, port)
+    {
+        const char *protocol = kube_text(port, "protocol");
+        int64_t number = kube_number(port, "hostPort", 0);
+        if (number > 0)
+            keep_apart(pod,
+                       mem_printf("port-%" PRId64 "-%.4s", number, protocol[0] ? protocol : "TCP"));
+    }
+}
+
+/* Anti-affinity between pods alike, on one node each: replicas that must not fail together. The
+ * rule of a pod towards others is not known here. */
+static bool is_among_alike(const json_t *term, const json_t *labels)
+{
+    json_t *selector = json_object_get(term, "labelSelector"), *value;
+    json_t *wanted = json_object_get(selector, "matchLabels");
+    const char *key;
+
+    if (strcmp(kube_text(term, "topologyKey"), "kubernetes.io/hostname") != 0 ||
+        json_object_size(wanted) == 0 || json_object_get(selector, "matchExpressions") ||
+        json_object_get(term, "namespaces") || json_object_get(term, "namespaceSelector"))
+        return false;
+    json_object_foreach(wanted, key, value)
+    {
+        if (!json_equal(value, json_object_get(labels, key)))
+            return false;
+    }
+    return true;
+}
+
+static void read_anti_affinity(struct kube_pod *pod, const json_t *terms, const json_t *labels)
+{
+    json_t *term;
+    size_t i;
+
+    json_array_foreach(terms, i, term)
+    {
+        if (!is_among_alike(term, labels)) {
+            refuse(pod,
+                   mem_string("required podAntiAffinity is supported between pods with the same "
+                              "labels on one node only"));
+            continue;
+        }
+        AUTO_FREE char *text = json_dumps(kube_at(term, "labelSelector", "matchLabels", NULL),
+                                          JSON_COMPACT | JSON_SORT_KEYS);
+        AUTO_FREE char *scoped = mem_printf("%s/%s", pod->namespace, text);
+        keep_apart(pod,
+                   mem_printf("apart-%08" PRIx64, map_hash(scoped, strlen(scoped)) & UINT32_MAX));
+    }
+}
+
 static void check_support(struct kube_pod *pod, const json_t *spec)
 {
     static const char required[] = "requiredDuringSchedulingIgnoredDuringExecution";
     const json_t *affinity = json_object_get(spec, "affinity");
-    json_t *item, *port;
-    size_t i, k;
+    json_t *item;
+    size_t i;
 
     if (has_items(affinity, "podAffinity", required))
         refuse(pod, mem_string("required podAffinity is not supported"));
-    if (has_items(affinity, "podAntiAffinity", required))
-        refuse(pod, mem_string("required podAntiAffinity is not supported"));
     if (json_array_size(json_object_get(spec, "resourceClaims")) > 0)
         refuse(pod, mem_string("resource claims (DRA) are not supported"));
     json_array_foreach(json_object_get(spec, "topologySpreadConstraints"), i, item)
@@ -198,14 +268,7 @@ static void check_support(struct kube_pod *pod, const json_t *spec)
             refuse(pod,
                    mem_string("topologySpreadConstraints with DoNotSchedule are not supported"));
     }
-    json_array_foreach(json_object_get(spec, "containers"), i, item)
-    {
-        json_array_foreach(json_object_get(item, "ports"), k, port)
-        {
-            if (kube_number(port, "hostPort", 0) > 0)
-                refuse(pod, mem_string("hostPort is not supported"));
-        }
-    }
+    json_array_foreach(json_object_get(spec, "containers"), i, item) read_ports(pod, item);
     json_array_foreach(json_object_get(spec, "volumes"), i, item)
     {
         if (json_object_get(item, "persistentVolumeClaim") || json_object_get(item, "ephemeral"))
@@ -298,6 +361,28 @@ static void read_status(struct kube_pod *pod, const json_t *status)
     }
 }
 
+/* Part of a GPU: KUBE_SHARE, or the annotations of KAI and Run:ai. New. */
+static char *share_of(const json_t *notes)
+{
+    const char *share = kube_text(notes, KUBE_SHARE), *memory = kube_text(notes, "gpu-memory");
+
+    if (share[0])
+        return mem_string(share);
+    return memory[0] ? mem_printf("mem=%sM", memory) : mem_string(kube_text(notes, "gpu-fraction"));
+}
+
+static void read_share(struct kube_pod *pod, const json_t *notes)
+{
+    pod->share = share_of(notes);
+    if (!pod->share[0])
+        return;
+    if (pod->device_count > 0)
+        refuse(pod, mem_string("it requests GPUs and a part of one"));
+    pod->device_count = 1;
+    free(pod->device);
+    pod->device = mem_string("nvidia.com/gpu");
+}
+
 static const char *queue_of(const json_t *about)
 {
     static const char *const labels[] = { KUBE_QUEUE, "kueue.x-k8s.io/queue-name",
@@ -349,7 +434,12 @@ void *kube_pod_read(const json_t *object)
     };
     kube_group_read(object, &pod->group);
     read_requests(pod, spec);
+    read_share(pod, notes);
     pod->fits = kube_fits_read(spec);
+    read_anti_affinity(pod,
+                       kube_at(spec, "affinity", "podAntiAffinity",
+                               "requiredDuringSchedulingIgnoredDuringExecution", NULL),
+                       json_object_get(about, "labels"));
     check_support(pod, spec);
     read_gates(pod, spec);
     read_status(pod, json_object_get(object, "status"));
@@ -366,7 +456,7 @@ void kube_pod_destroy(void *value)
     char *const owned[] = { pod->uid,     pod->namespace, pod->name,   pod->version,
                             pod->node,    pod->scheduler, pod->queue,  pod->device,
                             pod->refused, pod->estimate,  pod->reason, pod->gpus,
-                            pod->output };
+                            pod->output,  pod->share };
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         free(owned[i]);
     kube_group_release(&pod->group);

@@ -14,6 +14,9 @@
 
 #include "engine/kube/kube_group.h"
 
+/* Labels of tarn by which pods keep apart (anti-affinity), "port-80-tcp", "apart-3f2a91c0". */
+enum { KUBE_APART_MAX = 4, KUBE_APART_SIZE = 24 };
+
 enum kube_phase { KUBE_PENDING, KUBE_RUNNING, KUBE_SUCCEEDED, KUBE_FAILED };
 
 /* Accelerators of one resource that a pod requests, or a node has. */
@@ -47,8 +50,11 @@ struct kube_pod {
     /* requests */
     int64_t cpu_milli, memory_mib;
     uint32_t device_count;
-    char *device;    /* resource; "": none */
-    json_t *fits;    /* conditions for its node (kube_fits.h) */
+    char *device;                                /* resource; "": none */
+    json_t *fits;                                /* conditions for its node (kube_fits.h) */
+    char apart[KUBE_APART_MAX][KUBE_APART_SIZE]; /* no other pod with one of them on its node */
+    uint32_t apart_count;
+    char *share;     /* a part of a GPU, in tarn's grammar: "0.5", "mem=2000M"; "": none */
     char *refused;   /* why tarn cannot schedule it; NULL */
     bool has_claims; /* volumes by claims */
     int64_t limit_s; /* activeDeadlineSeconds; 0: none */

@@ -121,6 +121,8 @@ void slot_report_started(struct kube_attempts *attempts, struct slot *slot)
 
     if (slot->is_started)
         return;
+    if (slot->pod && slot->pod->share[0]) /* counted; the device does not enforce it */
+        isolation.gpu = ISOLATION_ACCOUNTED;
     slot->is_started = true;
     report(attempts, slot,
            (struct engine_outcome){ .kind = ENGINE_STARTED, .isolation = isolation });

@@ -23,6 +23,7 @@ enum {
     SHORT_MS = 30000, /* all pods of a waiting job must exist again within this time */
     EXTRA_MS = 3000, /* pods beside a running gang that replace none of its pods are on their own */
     PATIENCE_MS = 120000,
+    STOP_MS = 5000,   /* what was stopped is not reported before that is known */
     SAID_TO_ALL = 64, /* pods of a workload that get the first words about it; later only one */
 };
 
@@ -37,7 +38,9 @@ struct workload {
     char *key, *object, *owner_path;
     enum kube_group_kind kind;
     LIST(const struct kube_pod *) pods; /* that wait */
-    uint32_t size, generation;          /* size: 0: not known */
+    struct kube_pod *suspended;      /* as its pods will be; NULL: it is not suspended for tarn */
+    bool is_job_seen, needs_managed; /* of that */
+    uint32_t size, generation;       /* size: 0: not known */
     enum stage stage;
     uint64_t job;
     uint64_t due;         /* uv_now(): report or ask not before */
@@ -54,7 +57,8 @@ struct kube_workloads {
     struct kube_client *client;
     struct kube_nodes *nodes;
     LIST(struct workload *) all;
-    struct map by_key; /* hash -> pointer */
+    struct map by_key;  /* hash -> pointer */
+    struct map managed; /* hashes of the names of namespaces */
 
     char name[512];
 };
@@ -77,6 +81,7 @@ static void workload_destroy(struct workload *workload)
     free(workload->owner_path);
     free(workload->words);
     list_release(&workload->pods);
+    kube_pod_destroy(workload->suspended);
     free(workload);
 }
 
@@ -88,6 +93,7 @@ void kube_workloads_destroy(struct kube_workloads *workloads)
         workload_destroy(workloads->all.items[i]);
     list_release(&workloads->all);
     map_release(&workloads->by_key);
+    map_release(&workloads->managed);
     free(workloads);
 }
 
@@ -214,6 +220,93 @@ const char *kube_workloads_name(const struct kube_workloads *workloads, const st
     return workloads->name;
 }
 
+/* ---- suspended jobs ---- */
+
+void kube_workloads_lose_job(struct kube_workloads *workloads, const char *uid)
+{
+    struct workload *workload = find(workloads, uid);
+
+    if (!workload)
+        return;
+    kube_pod_destroy(workload->suspended);
+    workload->suspended = NULL;
+}
+
+void kube_workloads_see_job(struct kube_workloads *workloads, struct kube_job *job)
+{
+    if (!job->pod || job->size == 0) {
+        kube_workloads_lose_job(workloads, job->uid);
+    } else {
+        struct workload *workload = find_or_add(workloads, &job->pod->group);
+        kube_pod_destroy(workload->suspended);
+        workload->suspended = TAKE(job->pod);
+        workload->size = job->size;
+        workload->is_job_seen = true;
+        workload->needs_managed = job->needs_managed;
+    }
+    kube_job_destroy(job);
+}
+
+void kube_workloads_begin_jobs(struct kube_workloads *workloads)
+{
+    for (size_t i = 0; i < workloads->all.count; i++)
+        workloads->all.items[i]->is_job_seen = false;
+}
+
+void kube_workloads_end_jobs(struct kube_workloads *workloads)
+{
+    for (size_t i = 0; i < workloads->all.count; i++) {
+        struct workload *workload = workloads->all.items[i];
+        if (workload->suspended && !workload->is_job_seen)
+            kube_workloads_lose_job(workloads, workload->key);
+    }
+}
+
+void kube_workloads_manage(struct kube_workloads *workloads, const char *namespace, bool is_managed)
+{
+    uint64_t key = map_hash(namespace, strlen(namespace));
+
+    if (is_managed)
+        map_set(&workloads->managed, key, 1);
+    else
+        map_remove(&workloads->managed, key);
+}
+
+/* Whether a suspended Job waits for tarn, not for another queue. */
+static bool is_suspended(const struct kube_workloads *workloads, const struct workload *workload)
+{
+    const struct kube_pod *pod = workload->suspended;
+    uint64_t ignored;
+
+    return pod && (!workload->needs_managed ||
+                   map_get(&workloads->managed, map_hash(pod->namespace, strlen(pod->namespace)),
+                           &ignored));
+}
+
+/* The pods of an arrival in the order of the ranks; malloc'd. */
+static const struct kube_pod **pods_of(const struct workload *workload)
+{
+    const struct kube_pod **pods = mem_zero(workload->size + 1, sizeof(pods[0]));
+
+    for (uint32_t i = 0; i < workload->size; i++)
+        pods[i] = workload->suspended ? workload->suspended : workload->pods.items[i];
+    return pods;
+}
+
+/* Change the object of a workload, and an annotation of it: words NULL removes that. */
+static void change_object(struct kube_workloads *workloads, const struct workload *workload,
+                          json_t *patch, const char *note, const char *words)
+{
+    json_object_set_new(patch, "metadata", json_pack("{s:{s:s?}}", "annotations", note, words));
+    kube_client_call(
+        workloads->client,
+        &(struct kube_call){ .method = "PATCH",
+                             .path = workload->object[0] ? workload->object : workload->owner_path,
+                             .type = "application/merge-patch+json",
+                             .body = patch,
+                             .patience_ms = PATIENCE_MS });
+}
+
 static int compare_pods(const void *a, const void *b)
 {
     return kube_pod_compare(*(const struct kube_pod *const *)a, *(const struct kube_pod *const *)b);
@@ -249,6 +342,8 @@ static void say(struct kube_workloads *workloads, struct workload *workload, con
     workload->words = mem_string(words);
     for (size_t i = 0; i < workload->pods.count && i < most; i++)
         set_condition(workloads, workload->pods.items[i], words);
+    if (workload->suspended)
+        change_object(workloads, workload, json_object(), KUBE_WAITS, words);
 }
 
 /* Pods that do not start together with others become workloads of their own. */
@@ -314,15 +409,14 @@ static void ask_size(struct kube_workloads *workloads, struct workload *workload
 static void arrive(struct kube_workloads *workloads, struct workload *workload)
 {
     const struct engine_reports *reports = &workloads->options.reports;
-    const struct kube_pod *first = NULL;
     char name[512];
     struct error err;
 
     mem_sort(workload->pods.items, workload->pods.count, sizeof(workload->pods.items[0]),
              compare_pods);
-    first = workload->pods.items[0];
-    AUTO_FREE char *document =
-        kube_document(workload->pods.items, workload->size, workloads->nodes, &err);
+    AUTO_FREE const struct kube_pod **pods = pods_of(workload);
+    const struct kube_pod *first = pods[0];
+    AUTO_FREE char *document = kube_document(pods, workload->size, workloads->nodes, &err);
     if (!document) {
         AUTO_FREE char *words = mem_printf("tarn cannot schedule it: %s", err.text);
         say(workloads, workload, words);
@@ -367,7 +461,7 @@ static void look_at_missing(struct kube_workloads *workloads, struct workload *w
 {
     uint64_t now = uv_now(workloads->options.loop);
 
-    if (workload->pods.count >= workload->size) {
+    if (workload->pods.count >= workload->size || workload->suspended) {
         workload->short_since = 0;
         return;
     }
@@ -415,8 +509,8 @@ static void look_at(struct kube_workloads *workloads, struct workload *workload)
         look_at_missing(workloads, workload);
     if (workload->stage == STARTED)
         look_at_extra(workloads, workload);
-    if (workload->stage != GATHERING || workload->pods.count == 0 || workload->is_asking ||
-        now < workload->due)
+    if (workload->stage != GATHERING || workload->is_asking || now < workload->due ||
+        (workload->pods.count == 0 && !is_suspended(workloads, workload)))
         return;
     for (size_t i = 0; i < workload->pods.count; i++) {
         if (workload->pods.items[i]->is_gated_by_others)
@@ -426,7 +520,7 @@ static void look_at(struct kube_workloads *workloads, struct workload *workload)
         ask_size(workloads, workload);
     else if (workload->size == 0)
         workload->size = (uint32_t)workload->pods.count;
-    else if (workload->pods.count >= workload->size)
+    else if (workload->pods.count >= workload->size || workload->suspended)
         arrive(workloads, workload);
     else
         gather(workloads, workload);
@@ -439,7 +533,8 @@ void kube_workloads_tick(struct kube_workloads *workloads)
     for (size_t i = 0; i < workloads->all.count; i++) {
         struct workload *workload = workloads->all.items[i];
         look_at(workloads, workload);
-        if (workload->stage != GATHERING || workload->pods.count > 0 || workload->is_asking) {
+        if (workload->stage != GATHERING || workload->pods.count > 0 || workload->is_asking ||
+            workload->suspended) {
             workloads->all.items[kept++] = workload;
             continue;
         }
@@ -488,21 +583,15 @@ static void delete_pods(struct kube_workloads *workloads, const struct workload 
 static void stop(struct kube_workloads *workloads, struct workload *workload, const char *words)
 {
     json_t *patch = kube_group_suspend(workload->kind, true);
-    bool has_object = workload->object[0] || workload->owner_path[0];
-    const char *path = workload->object[0] ? workload->object : workload->owner_path;
+    bool can_suspend = patch && (workload->object[0] || workload->owner_path[0]);
 
-    if (workload->kind == KUBE_GROUP_POD || !has_object || !patch) {
+    workload->due = uv_now(workloads->options.loop) + STOP_MS;
+    if (can_suspend) {
+        change_object(workloads, workload, patch, KUBE_STOPPED, words);
+    } else {
         json_decref(patch);
         delete_pods(workloads, workload);
-        return;
     }
-    json_object_set_new(patch, "metadata",
-                        json_pack("{s:{s:s}}", "annotations", KUBE_STOPPED, words));
-    kube_client_call(workloads->client, &(struct kube_call){ .method = "PATCH",
-                                                             .path = path,
-                                                             .type = "application/merge-patch+json",
-                                                             .body = patch,
-                                                             .patience_ms = PATIENCE_MS });
 }
 
 void kube_workloads_note(struct kube_workloads *workloads, const char *name, uint64_t job,
@@ -538,6 +627,9 @@ const struct kube_pod **kube_workloads_take(struct kube_workloads *workloads, co
              compare_pods);
     for (size_t i = 0; i < workload->pods.count && *ret_count < most; i++)
         taken[(*ret_count)++] = workload->pods.items[i];
+    if (workload->suspended && workload->stage != STARTED)
+        change_object(workloads, workload, kube_group_suspend(workload->kind, false), KUBE_WAITS,
+                      NULL);
     workload->stage = STARTED;
     workload->was_started = true;
     workload->short_since = 0;

@@ -8,6 +8,8 @@
  * of a job are ordered by role and index: the pod at a place is the member of that rank. Until tarn
  * starts it, the condition PodScheduled of its pods has what tarn says about it.
  *
+ * A suspended Job (kube_job.h) arrives without pods; its start ends the suspension.
+ *
  * A workload whose controller makes new pods after the end of its job arrives again, as
  * "kube/KEY.2" and so on. If it is cancelled in tarn, it is suspended or deleted in Kubernetes.
  *
@@ -17,6 +19,7 @@
 
 #include "core/engine.h"
 #include "engine/kube/kube_client.h"
+#include "engine/kube/kube_job.h"
 #include "engine/kube/kube_nodes.h"
 #include "engine/kube/kube_pod.h"
 
@@ -30,6 +33,15 @@ void kube_workloads_destroy(struct kube_workloads *workloads); /* NULL is fine *
 void kube_workloads_see(struct kube_workloads *workloads, const struct kube_pod *pod);
 /* A pod does not wait any more: it was deleted, or an attempt has it. */
 void kube_workloads_gone(struct kube_workloads *workloads, const struct kube_pod *pod);
+/* A Job exists or has changed: it may be suspended until tarn starts it. */
+void kube_workloads_see_job(struct kube_workloads *workloads, struct kube_job *job);
+/* Jobs are listed again: those that are not seen until the end are gone. */
+void kube_workloads_begin_jobs(struct kube_workloads *workloads);
+void kube_workloads_end_jobs(struct kube_workloads *workloads);
+void kube_workloads_lose_job(struct kube_workloads *workloads, const char *uid);
+/* Whether the pods of a namespace are tarn's, by its label. */
+void kube_workloads_manage(struct kube_workloads *workloads, const char *namespace,
+                           bool is_managed);
 /* Report the workloads that are complete, and what else is due. Nothing before all pods are known.
  */
 void kube_workloads_tick(struct kube_workloads *workloads);
