@@ -104,13 +104,16 @@ class Api:
         """Events of a list from a version on, until the server ends the stream."""
         query = dict(query, watch="1", **({"resourceVersion": version} if version else {}))
         connection = self.connection()
+        connection.timeout = 600  # nothing may happen for long
         try:
             connection.request("GET", path + "?" + urllib.parse.urlencode(query), headers=self.headers)
             reply = connection.getresponse()
             if reply.status != 200:
                 raise Refused("GET", path, reply.status, reply.read())
-            for line in reply:
-                yield json.loads(line)
+            rest = b""
+            while piece := reply.read1(1 << 16):
+                *lines, rest = (rest + piece).split(b"\n")
+                yield from map(json.loads, lines)
         finally:
             connection.close()
 
