@@ -64,9 +64,9 @@ def test_a_job_has_its_output_status_and_gpus(daemon, tmp_path):
 def test_members_of_a_gang_find_each_other(daemon, cluster, tmp_path):
     done = run(daemon, tmp_path, "--ranks", "2", "--", "sh", "-c", "echo $RANK of $WORLD_SIZE by $MASTER_ADDR")
     assert done.returncode == 0, done
-    services = {line.rpartition(" ")[2] for line in done.stdout.splitlines()}
-    assert {line.partition(" by")[0] for line in done.stdout.splitlines()} == {"0 of 2", "1 of 2"}
-    master, = services
+    lines = [daemon.api.output(1, rank=rank) for rank in range(2)]
+    assert [line.partition(" by")[0] for line in lines] == ["0 of 2", "1 of 2"]
+    master, = {line.rpartition(" ")[2].strip() for line in lines}
     assert master.startswith("r0.tarn-") and master.endswith(".default.svc")
     wait_until("its service is gone", lambda: not [one for one in cluster.api.get("/api/v1/namespaces/default/services")["items"]
                                                    if one["metadata"]["name"].startswith("tarn-")])
@@ -89,12 +89,12 @@ def test_a_job_that_is_cancelled_ends_its_pod(daemon, cluster, tmp_path):
 def test_a_daemon_that_was_killed_goes_on_with_the_output(daemon, tmp_path):
     number = daemon.api.submit({"run": "echo before; while [ ! -e go ]; do sleep 0.1; done; echo after", "sender_cwd": str(tmp_path)})
     daemon.api.wait_state(number, "running")
-    wait_until("it has said something", lambda: b"before" in daemon.api.output(number))
+    wait_until("it has said something", lambda: "before" in daemon.api.output(number))
     daemon.kill()
     (tmp_path / "go").touch()
     daemon.start()
     assert daemon.api.wait_end(number)["result"] == "ok"
-    assert daemon.api.output(number) == b"before\nafter\n"
+    assert daemon.api.output(number) == "before\nafter\n"
 
 
 def test_without_a_template_a_job_says_what_is_missing(daemon, tmp_path):

@@ -58,9 +58,10 @@ def test_a_suspended_job_waits_without_pods_and_is_resumed(cluster, daemon, spac
     number = next(job["id"] for job in daemon.api.jobs() if job["name"] == "big")
     subprocess.run([TARN, "cancel", str(number)], env=daemon.environment(), check=True, capture_output=True)
     cluster.explained(space, "the small one runs", lambda: not cluster.api.get(path)["spec"]["suspend"])
-    cluster.wait_pods(space, "Running", 4)
     stopped = f"/apis/batch/v1/namespaces/{space}/jobs/big"
-    assert cluster.api.get(stopped)["spec"]["suspend"] and "cancelled by" in notes(cluster, stopped)["tarn.dev/stopped"]
+    wait_until("the big one is suspended", lambda: cluster.api.get(stopped)["spec"]["suspend"])
+    assert "cancelled by" in notes(cluster, stopped)["tarn.dev/stopped"]
+    cluster.wait_pods(space, "Running", 4)
     assert "tarn.dev/waits" not in notes(cluster, path)
 
 
@@ -113,8 +114,8 @@ def test_a_second_daemon_stands_by_and_takes_over(cluster, daemon, make_daemon, 
     second.options += ["--engine", "kube"]
     second.start()
     number = second.api.submit({"command": ["true"], "sender_cwd": "/tmp"})
-    words = subprocess.run([TARN, "why", str(number)], env=second.environment(), text=True, capture_output=True, timeout=60).stdout
-    assert "another daemon is in charge of the cluster" in words, words
+    wait_until("it says why", lambda: "another daemon is in charge of the cluster" in subprocess.run(
+        [TARN, "why", str(number)], env=second.environment(), text=True, capture_output=True, timeout=60).stdout)
     assert not second.api.get("/v1/nodes")["nodes"]
     daemon.terminate() # it gives up the lease
     wait_until("the second one is in charge", lambda: len(second.api.get("/v1/nodes")["nodes"]) == 4)
