@@ -223,6 +223,7 @@ static void on_nodes_known(void *user)
 {
     struct daemon *daemon = user;
 
+    daemon->ports.control.is_blind = false;
     if (daemon->launcher)
         launcher_look(daemon->launcher);
 }
@@ -495,6 +496,8 @@ static int open_all(struct daemon *daemon, struct error *err)
     daemon->ports.control.is_whole_only = !daemon->engine->abilities.has_fractions;
     daemon->ports.control.has_fixed_gangs = daemon->engine->abilities.starts_whole;
     daemon->ports.control.has_fixed_nodes = !daemon->engine->abilities.has_own_nodes;
+    daemon->ports.control.is_blind =
+        daemon->engine->abilities.has_own_nodes && hub_state(daemon->hub)->nodes.count == 0;
     daemon->ports.control.lacks_mps = daemon->engine->abilities.has_own_nodes
                                           ? !daemon->engine->abilities.has_mps
                                           : !mps_is_there();

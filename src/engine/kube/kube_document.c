@@ -212,8 +212,8 @@ char *kube_document(const struct kube_pod *const *pods, uint32_t count, struct k
     json_object_set_new(document, "comment", json_sprintf("namespace %s", first->namespace));
     json_object_set_new(document, "priority", json_integer(kube_priority(first->priority)));
     json_object_set_new(document, "requeue", json_boolean(has_owner));
-    bool is_preemptible = first->preemptible >= 0 ? first->preemptible > 0 : has_owner;
-    json_object_set_new(document, "preemptible", json_boolean(is_preemptible));
+    if (first->preemptible >= 0) /* else the queue decides */
+        json_object_set_new(document, "preemptible", json_boolean(first->preemptible));
     add_times(document, first);
     if (code == 0 && !is_alike)
         code = add_roles(document, pods, count, nodes, err);

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "core/job/request.h"
 #include "engine/kube/kube_json.h"
 #include "engine/kube/kube_names.h"
 #include "io/file.h"
@@ -77,9 +78,11 @@ static json_t *inner(json_t *object, const char *key)
 /* What the environment of the image has, not that of the submitter. */
 static bool is_of_image(const char *variable)
 {
-    static const char *const names[] = { "PATH",     "HOME",   "SHELL", "USER",   "LOGNAME",
-                                         "PWD",      "OLDPWD", "TERM",  "TMPDIR", "LD_LIBRARY_PATH",
-                                         "HOSTNAME", "_",      NULL };
+    static const char *const names[] = { "PATH", "HOME", "SHELL", "USER", "LOGNAME", "PWD",
+                                         "OLDPWD", "TERM", "TMPDIR", "LD_LIBRARY_PATH", "HOSTNAME",
+                                         "_",
+                                         /* numbers and UUIDs that tarn knows, not the container */
+                                         "CUDA_VISIBLE_DEVICES", NULL };
     AUTO_FREE char *name = mem_string_of(variable, strcspn(variable, "="));
 
     return string_is_in(name, names) || string_starts(name, "XDG_") ||
@@ -147,6 +150,12 @@ static void add_command(json_t *container, const struct engine_launch *launch)
     json_object_set_new(container, "workingDir", json_string(launch->cwd));
 }
 
+/* Parts of a GPU are no resource of Kubernetes: the container sees the GPU by its name. */
+static bool is_share(const struct engine_launch *launch)
+{
+    return launch->slices_count > 0 && launch->slices[0].milli < GPU_MILLI;
+}
+
 static void add_resources(json_t *container, const struct engine_launch *launch,
                           const char *resource)
 {
@@ -159,7 +168,7 @@ static void add_resources(json_t *container, const struct engine_launch *launch,
         json_object_set_new(requests, "memory", json_sprintf("%" PRId64 "Mi", launch->memory_mib));
         json_object_set_new(limits, "memory", json_sprintf("%" PRId64 "Mi", launch->memory_mib));
     }
-    if (launch->slices_count > 0) {
+    if (launch->slices_count > 0 && !is_share(launch)) {
         json_object_set_new(requests, resource, json_sprintf("%" PRIu32, launch->slices_count));
         json_object_set_new(limits, resource, json_sprintf("%" PRIu32, launch->slices_count));
     }
@@ -225,6 +234,8 @@ json_t *kube_own_pod(const json_t *template, const char *instance, const char *n
         json_object_set_new(container, "name", json_string("main"));
     add_command(container, launch);
     add_environment(container, launch, master);
+    if (is_share(launch))
+        add_variable(json_object_get(container, "env"), "NVIDIA_VISIBLE_DEVICES", gpus);
     add_resources(container, launch, resource);
     add_user(spec, launch);
     return pod;
