@@ -212,6 +212,7 @@ def test_nothing_is_lost_or_given_twice(cluster, make_daemon):
             except AssertionError as error:
                 raise AssertionError(f"seed {SEED}, round {number}: {load.words()}\n{error}\n{daemon.words()[-3000:]}") from None
             assert not observer.faults, (SEED, number, observer.faults)
+        kill_kwok(cluster, daemon, chance)
         cluster.explained(space, "all of it is done", lambda: not load.unfinished())
         check_sound(cluster)
         assert observer.stop() == [] and observer.changes > ROUNDS
