@@ -17,7 +17,7 @@ endef
 $(eval $(call renew,$(BUILD)))
 $(eval $(call renew,$(BUILD)-release))
 
-.PHONY: all demo check check-all check-slurm bench results hardware wheel deb tarball install packages clean
+.PHONY: all demo check check-all check-slurm check-kube bench results hardware wheel deb tarball install packages clean
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -j $(JOBS)
@@ -39,7 +39,8 @@ check:
 	@tools/check $(BUILD)
 
 check-all:
-	@tools/packages build check demo wheel deb tarball slow slurm
+	@tools/packages build check demo wheel deb tarball slow slurm kube
+	@tools/kube/build || echo 'check-all: the tests on Kubernetes are skipped'
 	@$(MAKE) --no-print-directory all
 	@tools/check $(BUILD) --all
 
@@ -49,6 +50,13 @@ check-slurm:
 	@if [ -f $(BUILD)/build.ninja ] && [ ! -e $(BUILD)/src/engine/tarn-engine-slurm.so ]; then $(MESON) setup --reconfigure $(BUILD) >/dev/null; fi
 	@$(MAKE) --no-print-directory all
 	@$(MESON) test -C $(BUILD) --no-rebuild --print-errorlogs --timeout-multiplier 3 --suite slurm
+
+# On a real Kubernetes that the tests start here; needs root, and Go to build it the first time. Part of check-all.
+check-kube:
+	@tools/packages build check kube
+	@tools/kube/build
+	@$(MAKE) --no-print-directory all
+	@$(MESON) test -C $(BUILD) --no-rebuild --print-errorlogs --timeout-multiplier 3 --suite kube
 
 bench: | packages
 	@[ -f $(BUILD)-release/build.ninja ] || $(MESON) setup $(BUILD)-release --buildtype release >/dev/null

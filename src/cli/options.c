@@ -208,6 +208,7 @@ static int set_own(struct reading *reading, size_t place, const char *value)
 {
     struct options *options = reading->options;
 
+    assert(place < OPTIONS_MAX);
     if (options->given_count == OPTIONS_GIVEN_MAX)
         return usage_wrong(reading->command->name, "more than %d options", OPTIONS_GIVEN_MAX);
     assert(place < OPTIONS_MAX);

@@ -116,6 +116,8 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
     if (submit->control->has_fixed_gangs && draft->request.members_max > 0)
         return error_set(err, REFUSED_NEVER,
                          "ranks: a range; this engine starts gangs of a fixed size only");
+    if (submit->control->is_blind)
+        return 0;
     code = admit_check(state, &draft->request, queue, draft->preemptible, err);
     return code < 0 ? code
                     : admit_check_user(state, &draft->request, queue, user, submit->who->gid, err);

@@ -161,7 +161,7 @@ struct engine_node {
     const char *rack, *block; /* "": not known */
     const char *boot;         /* boot ID of the node; "": not known */
     const char *reason;       /* with is_down or is_drained */
-    const char *labels;       /* comma-separated; its devices have them, too; NULL: none */
+    const char *labels;       /* comma-separated; NULL: none */
     int64_t cpu_milli, memory_mib;
     bool is_down, is_drained;
     bool is_on_call; /* with is_down: the engine can bring it up; see want() */
@@ -183,6 +183,13 @@ struct engine_arrival {
     const char *user;     /* name of its user */
     const char *account;  /* its queue, if there is one with this name; NULL: none */
     uint32_t uid, gid;
+};
+
+/* What became of an arrival. */
+enum engine_fate {
+    ENGINE_WAITS,     /* tarn has not started it yet */
+    ENGINE_CANCELLED, /* it must not run, or not again */
+    ENGINE_DONE,      /* it ran and ended by itself */
 };
 
 /* What a node reports about one of its devices, once a second or every few seconds. */
@@ -254,12 +261,11 @@ struct engine_ops {
     /* The number that an arrival got in tarn; 0: it is refused, because of err. NULL: the engine
      * reports no arrivals. */
     void (*answer)(struct engine *engine, const char *name, uint64_t job, const struct error *err);
-    /* What tarn says now about an arrival that it has not started, for the listings of the engine:
-     * once soon after the answer, and after each change. is_over: it will not be started, because
-     * of words. After a restart also for arrivals that this engine has not reported. NULL: not
-     * wanted. */
+    /* What tarn says now about an arrival, for the listings of the engine: while it waits, once
+     * soon after the answer and after each change; and at its end, because of words. After a
+     * restart also for arrivals that this engine has not reported. NULL: not wanted. */
     void (*note)(struct engine *engine, const char *name, uint64_t job, const char *words,
-                 bool is_over);
+                 enum engine_fate fate);
     /* Why the engine has not started this attempt yet, or cannot do what is asked of it; attempt 0:
      * for a job that was not granted. NULL: there is no reason; valid until the next turn of the
      * loop. The operation is NULL: there is never one. */

@@ -48,9 +48,9 @@ void arrival_notes_add(struct arrival_notes *notes, uint64_t job, const char *na
 }
 
 static void tell(const struct arrival_notes *notes, const struct noted *noted, const char *words,
-                 bool is_over)
+                 enum engine_fate fate)
 {
-    notes->engine->ops->note(notes->engine, noted->name, noted->job, words, is_over);
+    notes->engine->ops->note(notes->engine, noted->name, noted->job, words, fate);
 }
 
 static void explain(struct arrival_notes *notes, struct noted *noted, const struct job *job)
@@ -63,7 +63,7 @@ static void explain(struct arrival_notes *notes, struct noted *noted, const stru
         return;
     free(noted->words);
     noted->words = text_take(&text);
-    tell(notes, noted, noted->words, false);
+    tell(notes, noted, noted->words, ENGINE_WAITS);
 }
 
 static void say_end(const struct arrival_notes *notes, const struct noted *noted,
@@ -74,7 +74,10 @@ static void say_end(const struct arrival_notes *notes, const struct noted *noted
     AUTO_FREE char *words = mem_printf("%s%s%s%s", user ? "cancelled by " : "it has ended",
                                        user ? user : "", reason ? ": " : "", reason ? reason : "");
 
-    tell(notes, noted, words, true);
+    bool has_run = job && job->run->attempt > 0;
+    bool was_stopped =
+        has_run && (job->result == RESULT_CANCELLED || job->result == RESULT_TIMEOUT);
+    tell(notes, noted, words, has_run && !was_stopped ? ENGINE_DONE : ENGINE_CANCELLED);
 }
 
 /* False: there is nothing more to tell. */
@@ -82,11 +85,12 @@ static bool look_at(struct arrival_notes *notes, struct noted *noted, unsigned *
 {
     const struct job *job = state_job(hub_state(notes->hub), noted->job);
 
-    if (!job || (job->state == JOB_ENDED && job->run->attempt == 0))
+    if (!job || job->state == JOB_ENDED) {
         say_end(notes, noted, job);
-    if (!job || job->state >= JOB_GRANTED)
         return false;
-    if (*explained < EXPLAINED_AT_ONCE && uv_now(notes->timer.loop) >= noted->due) {
+    }
+    if (job->state < JOB_GRANTED && *explained < EXPLAINED_AT_ONCE &&
+        uv_now(notes->timer.loop) >= noted->due) {
         (*explained)++;
         explain(notes, noted, job);
     }
@@ -120,7 +124,7 @@ struct arrival_notes *arrival_notes_create(uv_loop_t *loop, struct hub *hub, str
     notes->engine = engine;
     notes->api = api;
     for (const struct job *job = hub_state(hub)->first_job; job; job = job->next) {
-        if (job->state < JOB_GRANTED && job->run->external)
+        if (job->state != JOB_ENDED && job->run->external)
             arrival_notes_add(notes, job->id, job->run->external);
     }
     uv_timer_init(loop, &notes->timer);

@@ -5,7 +5,7 @@
 /* arrival_notes - tells the engine what becomes of the jobs that were submitted to it
  *
  * For each that waits: the reason and the expected start, some at a time, when they changed; and
- * that it is over, if it ended before it was started.
+ * how it ended.
  *
  * Owner: the daemon; engine and api outlive it
  */

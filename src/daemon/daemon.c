@@ -24,6 +24,7 @@
 #include "daemon/node_calls.h"
 #include "daemon/node_faults.h"
 #include "daemon/reporter.h"
+#include "daemon/start_config.h"
 #include "daemon/study/forecaster.h"
 #include "daemon/study/study.h"
 #include "engine/local/local.h"
@@ -222,6 +223,7 @@ static void on_nodes_known(void *user)
 {
     struct daemon *daemon = user;
 
+    daemon->ports.control.is_blind = false;
     if (daemon->launcher)
         launcher_look(daemon->launcher);
 }
@@ -495,6 +497,8 @@ static int open_all(struct daemon *daemon, struct error *err)
     daemon->ports.control.has_parts = daemon->engine->abilities.has_parts;
     daemon->ports.control.has_fixed_gangs = daemon->engine->abilities.starts_whole;
     daemon->ports.control.has_fixed_nodes = !daemon->engine->abilities.has_own_nodes;
+    daemon->ports.control.is_blind =
+        daemon->engine->abilities.has_own_nodes && hub_state(daemon->hub)->nodes.count == 0;
     daemon->ports.control.lacks_mps = daemon->engine->abilities.has_own_nodes
                                           ? !daemon->engine->abilities.has_mps
                                           : !mps_is_there();
@@ -513,6 +517,11 @@ static int open_all(struct daemon *daemon, struct error *err)
         uv_run(&daemon->loop, UV_RUN_ONCE);
     if (daemon->first_code < 0)
         return error_set(err, daemon->first_code, "%s", daemon->first_error.text);
+    if (options->config)
+        code = start_config_apply(daemon->hub, &daemon->loop, &daemon->ports.control,
+                                  options->config, err);
+    if (code < 0)
+        return code;
     code = machine_watch(daemon->machine, daemon->launcher, launcher_look, err);
     if (code < 0)
         return code;

@@ -33,6 +33,7 @@ struct daemon_options {
     const char *devices;            /* probe_choice.h */
     const char *engine;             /* "local", or a module (engine_module.h) */
     const char *shim;               /* NULL: searched beside this program */
+    const char *config;             /* a file that is applied at the start; NULL: none */
     const char *metrics;            /* TCP address that serves the metrics; NULL: none */
     struct door_options door;
     const char *hpc_job_dir; /* node/hpc_job_files.h; NULL: none */

@@ -83,8 +83,8 @@ static void emit_node(struct inventory *inventory, const struct engine_node *sai
     }
     if (!node || before.state != now->state || before.cpu_milli != now->cpu_milli ||
         before.memory_mib != now->memory_mib || !is_same(before.reason, now->reason) ||
-        !is_same(before.labels, now->labels) || !is_same(before.rack, now->rack) ||
-        !is_same(before.block, now->block))
+        !is_same(before.rack, now->rack) || !is_same(before.block, now->block) ||
+        !is_same(before.labels, now->labels))
         hub_emit(inventory->hub, &event);
 }
 
@@ -197,7 +197,6 @@ static void emit_device(struct inventory *inventory, const struct engine_node *n
         event.device.memory_mib = known_memory(state_of(inventory), event.device.uuid);
     if (node->foreign_mib)
         event.device.foreign_mib = node->foreign_mib[index];
-    event.device.labels = or_empty(node->labels);
     if (!is_known_so(state_of(inventory), &event.device))
         hub_emit(inventory->hub, &event);
 }

@@ -18,6 +18,7 @@
 enum {
     STATE,
     SOCKET,
+    CONFIG,
     DEVICES,
     ENGINE,
     GRACE,
@@ -39,6 +40,8 @@ enum {
 const struct option_entry options_serve[] = {
     [STATE] = { "state", 0, "DIR", "state directory (default: see tarn(1), FILES)" },
     [SOCKET] = { "socket", 0, "PATH", "socket to listen on" },
+    [CONFIG] = { "config", 0, "FILE",
+                 "apply this configuration at each start, as tarn apply does" },
     [DEVICES] = { "devices", 0, "DEVICES",
                   "auto, nvml, amd, intel, none, recorded:FILE, synthetic:h100:4 "
                   "($TARN_DEVICES)" },
@@ -108,6 +111,7 @@ static int check_options(const struct options *given, struct daemon_options *opt
         return usage_wrong("serve", "--notify-fd '%s': expected a number", values[NOTIFY]);
     options->for_all_users |= values[ALL] != NULL;
     options->shim = values[SHIM];
+    options->config = values[CONFIG];
     options->metrics = values[METRICS];
     options->door = (struct door_options){ .address = values[LISTEN],
                                            .certificate = values[CERTIFICATE],

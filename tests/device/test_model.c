@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "core/model_name.h"
 #include "device/model.h"
 
 static void products_get_the_names_that_people_use(void **state)

@@ -427,6 +427,16 @@ def test_a_wrong_door_does_not_open(options, words):
         tarn_test.remove_folder(root)
 
 
+def test_the_options_of_the_proxy_do_not_depend_on_their_order():
+    root = tarn_test.make_folder()
+    words = [tarn_test.TARN, "serve", "--devices", "none", "--listen", "http://39443", "--proxy", "127.0.0.1", "--state", root]
+    try:
+        done = subprocess.run(words, text=True, capture_output=True, timeout=60)
+        assert done.returncode == 1 and "--proxy-secret" in done.stderr, done
+    finally:
+        tarn_test.remove_folder(root)
+
+
 def test_a_trusted_proxy_names_the_user():
     root = tarn_test.make_folder()
     secret = os.path.join(root, "secret")

@@ -1,30 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "fuzz.h"
-#include "wire/config/config.h"
-#include "wire/json.h"
+#include "fuzz_config.h"
 #include "wire/slurm/slurm_import.h"
-
-/* What is taken must be a configuration, but for the bounds on its size. */
-static void check(const struct text *text)
-{
-    AUTO(yaml_lines) struct yaml_lines *lines = NULL;
-    AUTO(json) json_t *document = NULL;
-    AUTO(config) struct config *config = NULL;
-    struct error err;
-
-    if (text->length > YAML_SIZE_MAX / 16)
-        return;
-    int code = yaml_parse(text->bytes, text->length, "made", &document, &lines, &err);
-    if (code == 0)
-        code = config_parse(document, lines, "made", &config, &err);
-    if (code < 0 && code != -E2BIG)
-        abort();
-}
 
 /* slurm.conf, accounts, QOS, topology.conf and gres.conf, separated by lines of "----"; as listings
  * if the first begins with a space. */
@@ -51,6 +31,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                  .gres = { "gres", parts[4] },
                                  .is_listing = parts[0][0] == ' ' };
     if (slurm_import(&from, &config, &report, &err) == 0)
-        check(&config);
+        fuzz_check_config(&config);
     return 0;
 }

@@ -216,7 +216,7 @@ static void test_a_table_of_associations(void **state)
     expect(&made.config, "  lab:\n    weight: 4\n    limit: {memory: 1000M}\n"
                          "    longest_duration: 150m\n    submit: [ana]\n");
     expect(&made.report, "accounts:7: -x: this is no name of a queue");
-    expect(&made.report, "accounts:9: gone: there is no such account");
+    expect(&made.report, "accounts:9: gone: there is no such parent");
     expect(&made.config, "  \"no\":\n");
     expect(&made.config, "  \"12\":\n");
     expect_not(&made.config, "slurm:");

@@ -37,6 +37,15 @@ static void set_either(char **at, const char *said, const char *reported)
     *at = mem_string(text);
 }
 
+static void settle_labels(struct node *node, const char *configured)
+{
+    const char *reported = node->reported.labels ? node->reported.labels : "";
+
+    free(node->labels);
+    node->labels =
+        mem_printf("%s%s%s", reported, reported[0] && configured[0] ? "," : "", configured);
+}
+
 void node_settle(struct node *node, const struct node_settings *settings)
 {
     const struct node_report *reported = &node->reported;
@@ -45,10 +54,7 @@ void node_settle(struct node *node, const struct node_settings *settings)
     set_either(&node->rack, settings ? settings->rack : NULL, reported->rack);
     set_either(&node->block, settings ? settings->block : NULL, reported->block);
     set_either(&node->type, settings ? settings->type : NULL, reported->type);
-    const char *said = reported->labels ? reported->labels : "";
-    const char *more = settings ? settings->labels : "";
-    free(node->labels);
-    node->labels = mem_printf("%s%s%s", said, said[0] && more[0] ? "," : "", more);
+    settle_labels(node, settings ? settings->labels : "");
     node->price_micro = has_price ? settings->price_micro : reported->price_micro;
     node->is_spot = reported->is_spot || (settings && settings->is_spot);
 }

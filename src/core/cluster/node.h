@@ -49,7 +49,7 @@ struct node {
     int64_t cpu_milli;
     int64_t memory_mib;
     char *type;          /* node type; "": not known */
-    char *labels;        /* reported and configured ones, comma-separated; "": none */
+    char *labels;        /* reported and configured labels, comma-separated; "": none */
     int64_t price_micro; /* per hour; 0: not known */
     usec_t used_at;      /* when a job last released resources on it, or when it was added */
     usec_t going_at;     /* the provider takes it away then; 0: not announced */

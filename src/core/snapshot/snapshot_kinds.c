@@ -58,7 +58,7 @@ static const struct field node_fields[] = {
     RECORD_INT(struct node, 24, used_at,
                "journal time when a job last released resources on it, or when it was added"),
     RECORD_TEXT(struct node, 25, drained, "while it is down: why an administrator drained it"),
-    RECORD_TEXT(struct node, 26, reported.labels, ""),
+    RECORD_TEXT(struct node, 26, reported.labels, "labels that the engine reports"),
 };
 
 static const struct field device_fields[] = {

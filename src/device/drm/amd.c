@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "device/model.h"
+#include "core/model_name.h"
 
 /* Boards whose maker wrote no name into them and that libdrm's list need not know. */
 static const struct {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "device/model.h"
+#include "core/model_name.h"
 
 /* The kernel gives numbers only. Memory: where the product has one size; 0: several. */
 static const struct product {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "device/model.h"
+#include "core/model_name.h"
 #include "device/numa.h"
 #include "device/nvml/nvml_inside.h"
 

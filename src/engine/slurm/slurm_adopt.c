@@ -249,9 +249,10 @@ void slurm_adopt_answer(struct slurm_adopt *adopt, const char *name, uint64_t jo
 }
 
 void slurm_adopt_note(struct slurm_adopt *adopt, const char *name, uint64_t job, const char *words,
-                      bool is_over)
+                      enum engine_fate fate)
 {
     struct adopted *adopted = find(adopt, name);
+    bool is_over = fate != ENGINE_WAITS;
     AUTO_FREE char *comment = mem_printf("tarn job %" PRIu64 ": %s", job, words);
 
     if (!slurm_adopt_number(name))

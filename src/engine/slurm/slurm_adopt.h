@@ -35,7 +35,7 @@ void slurm_adopt_end(struct slurm_adopt *adopt);
 void slurm_adopt_answer(struct slurm_adopt *adopt, const char *name, uint64_t job,
                         const struct error *err);
 void slurm_adopt_note(struct slurm_adopt *adopt, const char *name, uint64_t job, const char *words,
-                      bool is_over);
+                      enum engine_fate fate);
 /* It is released now: its hold ends. */
 void slurm_adopt_release(struct slurm_adopt *adopt, const char *name);
 

@@ -779,10 +779,10 @@ static void answer(struct engine *engine, const char *name, uint64_t job, const 
 }
 
 static void note(struct engine *engine, const char *name, uint64_t job, const char *words,
-                 bool is_over)
+                 enum engine_fate fate)
 {
     (void)engine;
-    slurm_adopt_note(only.adopt, name, job, words, is_over);
+    slurm_adopt_note(only.adopt, name, job, words, fate);
 }
 
 static bool has_our_drain(const char *name, const char *mark)

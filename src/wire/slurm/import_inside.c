@@ -86,12 +86,3 @@ bool import_is_name(const char *name)
     return string_is_name(name, NAME_LENGTH_MAX) && strcmp(name, ".") != 0 &&
            strcmp(name, "..") != 0;
 }
-
-void import_add_name(struct text *text, const char *name)
-{
-    static const char *const words = "true|false|null|yes|no|on|off";
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
-    bool is_plain = strchr(letters, name[0]) && !is_one_of(name, words);
-
-    text_printf(text, is_plain ? "%s" : "\"%s\"", name);
-}

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "wire/import.h"
 #include "wire/slurm/slurm_import.h"
 
 enum { NAME_LENGTH_MAX = 63, MINUTES_MAX = 365 * 24 * 60 };
@@ -52,8 +53,5 @@ int64_t import_minutes(struct import *import, const struct slurm_line *line, con
 
 /* Whether a configuration may have this name. */
 bool import_is_name(const char *name);
-
-/* A name as YAML has it: in quotes, where it would be something else. */
-void import_add_name(struct text *text, const char *name);
 
 #endif

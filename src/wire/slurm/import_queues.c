@@ -9,7 +9,7 @@
 
 #include "base/units.h"
 
-enum { DEPTH_MAX = 8, WEIGHT_MAX = 1000000, QUEUE_LIST_MAX = 256, COUNT_LIMIT_MAX = 1000000 };
+enum { QUEUE_LIST_MAX = 256, COUNT_LIMIT_MAX = 1000000 };
 
 struct account {
     const char *name, *parent; /* parent: NULL: at the top */
@@ -241,41 +241,24 @@ static void read_table(struct accounts *accounts)
     }
 }
 
-static size_t depth_of(const struct accounts *accounts, const struct account *account)
+static void account_moved(void *user, size_t index, const char *what, const char *words)
 {
-    size_t depth = 1;
+    struct accounts *accounts = user;
 
-    for (; account->parent && depth <= accounts->all.count; depth++)
-        account = find_account(accounts, account->parent);
-    return depth;
+    import_report(accounts->import, accounts->all.items[index].line, what, words);
 }
 
-/* Parents that are not there are the root; rings are cut, and what is too deep is raised. */
 static void settle_parents(struct accounts *accounts)
 {
-    struct import *import = accounts->import;
+    LIST(struct import_branch) branches = { 0 };
 
-    LIST_EACH (struct account, account, &accounts->all) {
-        if (account->parent && !find_account(accounts, account->parent)) {
-            import_report(import, account->line, account->parent,
-                          "there is no such account: the queue is at the top");
-            account->parent = NULL;
-        }
-    }
-    LIST_EACH (struct account, account, &accounts->all) {
-        if (depth_of(accounts, account) > accounts->all.count) {
-            import_report(import, account->line, account->name,
-                          "it is below itself: the queue is at the top");
-            account->parent = NULL;
-        }
-    }
-    LIST_EACH (struct account, account, &accounts->all) {
-        if (depth_of(accounts, account) <= DEPTH_MAX)
-            continue;
-        import_report(import, account->line, account->name, "queues are at most 8 deep: raised");
-        while (depth_of(accounts, account) > DEPTH_MAX)
-            account->parent = find_account(accounts, account->parent)->parent;
-    }
+    LIST_EACH (const struct account, account, &accounts->all)
+        list_add(&branches,
+                 ((struct import_branch){ .name = account->name, .parent = account->parent }));
+    import_settle(branches.items, branches.count, account_moved, accounts);
+    for (size_t i = 0; i < branches.count; i++)
+        accounts->all.items[i].parent = branches.items[i].parent;
+    list_release(&branches);
     LIST_EACH (const struct account, account, &accounts->all) {
         if (account->parent)
             find_account(accounts, account->parent)->is_parent = true;
@@ -306,7 +289,7 @@ static void add_weight(struct import *import, const struct account *account)
 {
     const char *share = either(account->line, "Fairshare", "Share");
     long weight = share && is_number(share) ? atol(share) : 0;
-    bool is_weight = weight >= 1 && weight <= WEIGHT_MAX;
+    bool is_weight = weight >= 1 && weight <= IMPORT_WEIGHT_MAX;
 
     text_printf(import->config, "    weight: %ld\n", is_weight ? weight : 1);
     if (share && !is_weight)

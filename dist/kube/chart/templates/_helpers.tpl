@@ -1,0 +1,34 @@
+{{- define "tarn.name" -}}
+{{- .Release.Name | trunc 53 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "tarn.account" -}}
+{{- .Values.serviceAccount.name | default (include "tarn.name" .) -}}
+{{- end -}}
+
+{{/* Cluster-wide objects of two releases must not be the same. */}}
+{{- define "tarn.clusterName" -}}
+{{- if eq .Release.Name "tarn" }}tarn{{ else }}tarn-{{ .Release.Namespace }}-{{ include "tarn.name" . }}{{ end -}}
+{{- end -}}
+
+{{- define "tarn.selector" -}}
+app.kubernetes.io/name: tarn
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "tarn.labels" -}}
+{{ include "tarn.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end -}}
+
+{{- define "tarn.admissionVersion" -}}
+{{- if .Values.admission.apiVersion -}}
+{{ .Values.admission.apiVersion }}
+{{- else if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" -}}
+v1
+{{- else -}}
+v1beta1
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_START_CONFIG_H
+#define DAEMON_START_CONFIG_H
+
+/* start_config - the configuration file that is applied at each start
+ *
+ * As with `tarn apply`, a change is an entry in the log of the configuration; without a difference
+ * nothing happens.
+ */
+
+#include <uv.h>
+
+#include "control/control.h"
+
+struct hub;
+
+/* Runs the loop until the change is durable. Fails with the file's name and line. */
+int start_config_apply(struct hub *hub, uv_loop_t *loop, const struct control *control,
+                       const char *path, struct error *err);
+
+#endif

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/kube/kube_bind.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/text.h"
+#include "engine/kube/kube_json.h"
+#include "engine/kube/kube_names.h"
+#include "engine/kube/kube_own.h"
+#include "io/log.h"
+
+enum {
+    EVICT_MS = 5000, /* a refused eviction is repeated */
+    PATIENCE_MS = 60000,
+    GRACE_LEAST_S = 1, /* 0 would drop the object while its processes run */
+};
+
+/* ---- binding ---- */
+
+struct binding {
+    struct kube_attempts *attempts;
+    uint64_t job;
+    uint32_t attempt, rank;
+    char uid[64];
+};
+
+static struct binding *binding_of(struct kube_attempts *attempts, const struct slot *slot)
+{
+    struct binding *binding = mem_zero(1, sizeof(*binding));
+
+    *binding = (struct binding){ .attempts = attempts,
+                                 .job = slot->attempt->job,
+                                 .attempt = slot->attempt->attempt,
+                                 .rank = slot->rank };
+    snprintf(binding->uid, sizeof(binding->uid), "%s", slot->pod ? slot->pod->uid : "");
+    return binding;
+}
+
+/* The member, if it still binds that pod. */
+static struct slot *slot_binding(const struct binding *binding)
+{
+    struct attempt *attempt = attempt_find(binding->attempts, binding->job, binding->attempt);
+    struct slot *slot = attempt ? slot_of_rank(attempt, binding->rank) : NULL;
+
+    return slot && slot->pod && strcmp(slot->pod->uid, binding->uid) == 0 &&
+                   slot->state == SLOT_BINDING
+               ? slot
+               : NULL;
+}
+
+void attempt_undo(struct kube_attempts *attempts, struct attempt *attempt, const char *reason)
+{
+    if (attempt->is_undone || attempt->is_stopping)
+        return;
+    attempt->is_undone = true;
+    snprintf(attempt->reason, sizeof(attempt->reason), "%s", reason);
+    log_line(LOG_WARNING, "an attempt cannot start as a whole job=%" PRIu64 " reason='%s'",
+             attempt->job, attempt->reason);
+    for (uint32_t i = 0; i < attempt->count; i++) {
+        if (attempt->slots[i].state == SLOT_BOUND)
+            slot_evict(attempts, &attempt->slots[i]);
+    }
+}
+
+/* It is not bound, and will not be: its pod waits again. */
+static void give_back(struct kube_attempts *attempts, struct slot *slot)
+{
+    const struct kube_pod *pod = slot->pod;
+
+    slot_detach(attempts, slot);
+    slot->state = SLOT_EMPTY;
+    slot->empty_since = uv_now(attempts->options.loop);
+    if (pod)
+        kube_workloads_see(attempts->workloads, pod);
+}
+
+static void on_checked(void *user, const struct kube_reply *reply)
+{
+    struct binding *binding = user;
+    struct kube_attempts *attempts = binding->attempts;
+    struct slot *slot = slot_binding(binding);
+    const char *node = kube_text(kube_at(reply->body, "spec", NULL), "nodeName");
+
+    if (slot) {
+        slot->is_checking = false;
+        if (reply->status == KUBE_NOT_FOUND) {
+            ; /* the watch says so, too */
+        } else if (kube_reply_is_ok(reply) && strcmp(node, slot->node) == 0) {
+            slot->state = SLOT_BOUND;
+        } else if (kube_reply_is_ok(reply)) {
+            AUTO_FREE char *reason =
+                node[0] ? mem_printf("Kubernetes: pod %s was bound to node %s by another scheduler",
+                                     slot->pod->name, node)
+                        : mem_printf("Kubernetes: %.140s", slot->attempt->reason);
+            give_back(attempts, slot);
+            attempt_undo(attempts, slot->attempt, reason);
+        } else { /* until it is known: what may be bound must not be counted as free */
+            slot->evict_due = uv_now(attempts->options.loop) + EVICT_MS;
+        }
+    }
+    free(binding);
+}
+
+static char *pod_path(const struct kube_pod *pod, const char *rest)
+{
+    return mem_printf("/api/v1/namespaces/%s/pods/%s%s", pod->namespace, pod->name, rest);
+}
+
+void slot_check(struct kube_attempts *attempts, struct slot *slot)
+{
+    AUTO_FREE char *path = pod_path(slot->pod, "");
+
+    slot->is_checking = true;
+    kube_client_call(attempts->client, &(struct kube_call){ .method = "GET",
+                                                            .path = path,
+                                                            .patience_ms = PATIENCE_MS,
+                                                            .done = on_checked,
+                                                            .user = binding_of(attempts, slot) });
+}
+
+static void on_bound(void *user, const struct kube_reply *reply)
+{
+    struct binding *binding = user;
+    struct kube_attempts *attempts = binding->attempts;
+    struct slot *slot = slot_binding(binding);
+
+    if (slot && kube_reply_is_ok(reply)) {
+        slot->state = SLOT_BOUND;
+        if (slot->attempt->is_undone || slot->attempt->is_stopping)
+            slot_evict(attempts, slot);
+    } else if (slot) {
+        snprintf(slot->attempt->reason, sizeof(slot->attempt->reason), "%.150s", reply->words);
+        slot_check(attempts, slot);
+    }
+    free(binding);
+}
+
+static json_t *binding_body(const struct kube_attempts *attempts, const struct slot *slot)
+{
+    const struct kube_pod *pod = slot->pod;
+    json_t *notes = json_object();
+
+    json_object_set_new(notes, KUBE_JOB, json_sprintf("%" PRIu64, slot->attempt->job));
+    json_object_set_new(notes, KUBE_ATTEMPT,
+                        json_sprintf("%s/%" PRIu64 ".%" PRIu32 "/%" PRIu32, attempts->instance,
+                                     slot->attempt->job, slot->attempt->attempt, slot->rank));
+    if (slot->gpus[0])
+        json_object_set_new(notes, KUBE_GPUS, json_string(slot->gpus));
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:o}, s:{s:s, s:s, s:s}}", "apiVersion", "v1", "kind",
+                     "Binding", "metadata", "name", pod->name, "uid", pod->uid, "annotations",
+                     notes, "target", "apiVersion", "v1", "kind", "Node", "name", slot->node);
+}
+
+static void send_binding(struct kube_attempts *attempts, struct slot *slot)
+{
+    AUTO_FREE char *path = pod_path(slot->pod, "/binding");
+
+    kube_client_call(attempts->client, &(struct kube_call){ .method = "POST",
+                                                            .path = path,
+                                                            .body = binding_body(attempts, slot),
+                                                            .patience_ms = PATIENCE_MS,
+                                                            .done = on_bound,
+                                                            .user = binding_of(attempts, slot) });
+}
+
+static void on_ungated(void *user, const struct kube_reply *reply)
+{
+    struct binding *binding = user;
+    struct slot *slot = slot_binding(binding);
+
+    if (slot && kube_reply_is_ok(reply))
+        send_binding(binding->attempts, slot);
+    else if (slot)
+        slot_check(binding->attempts, slot);
+    free(binding);
+}
+
+static void ungate(struct kube_attempts *attempts, struct slot *slot)
+{
+    AUTO_FREE char *path = pod_path(slot->pod, "");
+    json_t *body =
+        json_pack("[{s:s, s:s, s:s}, {s:s, s:s}]", "op", "test", "path", "/metadata/uid", "value",
+                  slot->pod->uid, "op", "remove", "path", "/spec/schedulingGates");
+
+    kube_client_call(attempts->client, &(struct kube_call){ .method = "PATCH",
+                                                            .path = path,
+                                                            .type = "application/json-patch+json",
+                                                            .body = body,
+                                                            .patience_ms = PATIENCE_MS,
+                                                            .done = on_ungated,
+                                                            .user = binding_of(attempts, slot) });
+}
+
+void slot_bind(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod)
+{
+    kube_workloads_gone(attempts->workloads, pod);
+    slot_attach(attempts, slot, pod);
+    slot->state = SLOT_BINDING;
+    free(slot->role);
+    slot->role = mem_string(pod->group.role);
+    if (pod->is_gated)
+        ungate(attempts, slot);
+    else
+        send_binding(attempts, slot);
+}
+
+/* ---- eviction ---- */
+
+static void on_evicted(void *user, const struct kube_reply *reply)
+{
+    struct binding *binding = user;
+    struct attempt *attempt = attempt_find(binding->attempts, binding->job, binding->attempt);
+    struct slot *slot = attempt ? slot_of_rank(attempt, binding->rank) : NULL;
+
+    if (slot && slot->pod && strcmp(slot->pod->uid, binding->uid) == 0 &&
+        !kube_reply_is_ok(reply) && reply->status != KUBE_NOT_FOUND) {
+        slot->evict_due = uv_now(binding->attempts->options.loop) + EVICT_MS;
+        snprintf(attempt->reason, sizeof(attempt->reason), "Kubernetes: %.140s", reply->words);
+    }
+    free(binding);
+}
+
+void slot_evict(struct kube_attempts *attempts, struct slot *slot)
+{
+    AUTO_FREE char *path = pod_path(slot->pod, "/eviction");
+    int64_t grace = slot->attempt->is_undone ? slot->pod->grace_s : slot->attempt->grace_s;
+    json_t *body = json_pack(
+        "{s:s, s:s, s:{s:s, s:s}, s:{s:I, s:{s:s}}}", "apiVersion", "policy/v1", "kind", "Eviction",
+        "metadata", "name", slot->pod->name, "namespace", slot->pod->namespace, "deleteOptions",
+        "gracePeriodSeconds", (json_int_t)(grace > GRACE_LEAST_S ? grace : GRACE_LEAST_S),
+        "preconditions", "uid", slot->pod->uid);
+
+    slot->evict_due = 0;
+    kube_client_call(attempts->client, &(struct kube_call){ .method = "POST",
+                                                            .path = path,
+                                                            .body = body,
+                                                            .patience_ms = PATIENCE_MS,
+                                                            .is_refused_by_429 = true,
+                                                            .done = on_evicted,
+                                                            .user = binding_of(attempts, slot) });
+}
+
+/* ---- jobs of tarn ---- */
+
+/* The server refuses it for good, or there was no answer for long. */
+static bool is_final(const struct kube_reply *reply)
+{
+    return reply->status >= 400 && reply->status < 500 && reply->status != KUBE_TOO_MANY;
+}
+
+static void on_created(void *user, const struct kube_reply *reply)
+{
+    struct binding *binding = user;
+    struct kube_attempts *attempts = binding->attempts;
+    struct attempt *attempt = attempt_find(attempts, binding->job, binding->attempt);
+    struct slot *slot = attempt ? slot_of_rank(attempt, binding->rank) : NULL;
+    bool is_there = kube_reply_is_ok(reply) || reply->status == KUBE_CONFLICT;
+
+    free(binding);
+    if (!slot || is_there || slot->state != SLOT_BINDING)
+        return;
+    if (!is_final(reply)) { /* it may exist: ask again */
+        slot->state = SLOT_EMPTY;
+        return;
+    }
+    AUTO_FREE char *reason = mem_printf("Kubernetes: %.140s", reply->words);
+    slot_set_outcome(slot, ENGINE_FAILED, reason);
+    slot_report_end(attempts, slot);
+}
+
+void slot_create_pod(struct kube_attempts *attempts, struct slot *slot)
+{
+    AUTO_FREE char *path = mem_printf("/api/v1/namespaces/%s/pods", attempts->namespace);
+
+    slot->state = SLOT_BINDING;
+    kube_client_call(attempts->client, &(struct kube_call){ .method = "POST",
+                                                            .path = path,
+                                                            .body = json_incref(slot->own),
+                                                            .patience_ms = PATIENCE_MS,
+                                                            .done = on_created,
+                                                            .user = binding_of(attempts, slot) });
+}
+
+void attempt_create_service(struct kube_attempts *attempts, const struct member_id *id)
+{
+    AUTO_FREE char *path = mem_printf("/api/v1/namespaces/%s/services", attempts->namespace);
+
+    kube_client_call(attempts->client,
+                     &(struct kube_call){ .method = "POST",
+                                          .path = path,
+                                          .body = kube_own_service(attempts->instance, id),
+                                          .patience_ms = PATIENCE_MS });
+}
+
+void attempt_delete_own(struct kube_attempts *attempts, const struct attempt *attempt)
+{
+    for (uint32_t i = 0; i < attempt->count; i++) {
+        const struct member_id id = { attempt->job, attempt->attempt, attempt->slots[i].rank };
+        AUTO_FREE char *name = kube_own_name(attempts->instance, &id);
+        AUTO_FREE char *path =
+            mem_printf("/api/v1/namespaces/%s/pods/%s", attempts->namespace, name);
+        kube_client_call(
+            attempts->client,
+            &(struct kube_call){ .method = "DELETE", .path = path, .patience_ms = PATIENCE_MS });
+    }
+    const struct member_id first = { attempt->job, attempt->attempt, 0 };
+    AUTO_FREE char *service = kube_own_service_name(attempts->instance, &first);
+    AUTO_FREE char *path =
+        mem_printf("/api/v1/namespaces/%s/services/%s", attempts->namespace, service);
+    if (attempt->count > 1)
+        kube_client_call(
+            attempts->client,
+            &(struct kube_call){ .method = "DELETE", .path = path, .patience_ms = PATIENCE_MS });
+}
+
+/* ---- output ---- */
+
+static void on_log_end(void *user, const struct kube_reply *reply)
+{
+    struct binding *binding = user;
+    struct attempt *attempt = attempt_find(binding->attempts, binding->job, binding->attempt);
+    struct slot *slot = attempt ? slot_of_rank(attempt, binding->rank) : NULL;
+
+    if (!kube_reply_is_ok(reply))
+        log_line(LOG_WARNING, "the output of a job is not complete job=%" PRIu64 " reason='%s'",
+                 binding->job, reply->words);
+    if (slot) {
+        slot->has_log = true;
+        if (slot->ended_at > 0)
+            slot_report_end(binding->attempts, slot);
+    }
+    free(binding);
+}
+
+void slot_follow_log(struct kube_attempts *attempts, struct slot *slot)
+{
+    AUTO_FREE char *path = pod_path(slot->pod, "/log?follow=true");
+
+    if (slot->is_followed || !slot->pod->output[0])
+        return;
+    slot->is_followed = true;
+    kube_client_follow(attempts->client,
+                       &(struct kube_follow){ .path = path,
+                                              .file = slot->pod->output,
+                                              .done = on_log_end,
+                                              .user = binding_of(attempts, slot) });
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ENGINE_KUBE_KUBE_BIND_H
+#define ENGINE_KUBE_KUBE_BIND_H
+
+/* kube_bind - the requests about pods of started attempts: bind, create, evict, copy the output
+ *
+ * Each is answered later, by a change of the slot. A binding without an answer is looked at before
+ * its devices count as free.
+ */
+
+#include "engine/kube/kube_slot.h"
+
+/* Bind a waiting pod to the node of the member; it is taken off its gate before. */
+void slot_bind(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod);
+/* Find out whether the pod of a member is bound. */
+void slot_check(struct kube_attempts *attempts, struct slot *slot);
+/* By the eviction API, with the grace period of the stop. A refusal, such as one by a disruption
+ * budget, is repeated (evict_due). */
+void slot_evict(struct kube_attempts *attempts, struct slot *slot);
+/* Not all members can start: what is bound is evicted, the others wait again. */
+void attempt_undo(struct kube_attempts *attempts, struct attempt *attempt, const char *reason);
+
+/* Of tarn's own jobs. */
+void slot_create_pod(struct kube_attempts *attempts, struct slot *slot);
+void attempt_create_service(struct kube_attempts *attempts, const struct member_id *id);
+/* What was created for an attempt is not needed any more. */
+void attempt_delete_own(struct kube_attempts *attempts, const struct attempt *attempt);
+/* Copy the output of the pod into its file, once. */
+void slot_follow_log(struct kube_attempts *attempts, struct slot *slot);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/kube/kube_document.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "core/job/request.h"
+
+/* Priorities up to this are kept, larger ones are compressed. */
+enum { PRIORITY_PLAIN = 500, PRIORITY_STEPS = 22, PRIORITY_MOST = 1000 };
+
+int32_t kube_priority(int32_t value)
+{
+    int64_t size = value < 0 ? -(int64_t)value : value, above = size, steps = 0;
+
+    if (size > PRIORITY_PLAIN) {
+        for (; above > 2 * PRIORITY_PLAIN; above /= 2)
+            steps++;
+        size = PRIORITY_PLAIN + steps * PRIORITY_STEPS +
+               (above - PRIORITY_PLAIN) * PRIORITY_STEPS / PRIORITY_PLAIN;
+        size = size < PRIORITY_MOST ? size : PRIORITY_MOST;
+    }
+    return (int32_t)(value < 0 ? -size : size);
+}
+
+bool kube_pods_are_alike(const struct kube_pod *a, const struct kube_pod *b)
+{
+    return a->cpu_milli == b->cpu_milli && a->memory_mib == b->memory_mib &&
+           a->device_count == b->device_count && strcmp(a->device, b->device) == 0 &&
+           strcmp(a->share, b->share) == 0 && strcmp(a->group.role, b->group.role) == 0;
+}
+
+static int compare(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+int kube_pod_compare(const struct kube_pod *a, const struct kube_pod *b)
+{
+    int order = strcmp(a->group.role, b->group.role);
+
+    if (order == 0)
+        order = -compare(a->device_count, b->device_count);
+    if (order == 0)
+        order = strcmp(a->device, b->device);
+    if (order == 0)
+        order = strcmp(a->share, b->share);
+    if (order == 0)
+        order = -compare(a->cpu_milli, b->cpu_milli);
+    if (order == 0)
+        order = -compare(a->memory_mib, b->memory_mib);
+    if (order == 0)
+        order = compare(a->group.index, b->group.index);
+    return order != 0 ? order : strcmp(a->name, b->name);
+}
+
+static int add_gpus(json_t *part, const struct kube_pod *pod, struct kube_nodes *nodes,
+                    struct error *err)
+{
+    const struct kube_device_name *name = kube_device_name(pod->device);
+    const char *profile = kube_mig_profile(pod->device);
+
+    if (pod->device_count == 0)
+        return 0;
+    if (pod->device_count > REQUEST_GPUS_MAX)
+        return error_set(err, -E2BIG, "%s: %" PRIu32 " requested, more than %d", pod->device,
+                         pod->device_count, REQUEST_GPUS_MAX);
+    if (!kube_nodes_have(nodes, pod->device))
+        return error_set(err, -ENODEV, "no node offers %s", pod->device);
+    if (pod->share[0] && !kube_nodes_are_exact(nodes))
+        return error_set(err, -ENOTSUP, "a part of a GPU needs `kube: {devices: exact}`");
+    if (pod->share[0]) {
+        json_object_set_new(part, "gpus", json_string(pod->share));
+        return 0;
+    }
+    if (profile) {
+        json_object_set_new(part, "gpus",
+                            json_sprintf("mig-%s:%" PRIu32, profile, pod->device_count));
+        return 0;
+    }
+    if (name->kind[0]) {
+        json_object_set_new(part, "accelerator",
+                            json_sprintf("%s:%" PRIu32, name->kind, pod->device_count));
+        return 0;
+    }
+    json_object_set_new(part, "gpus", json_sprintf("%" PRIu32, pod->device_count));
+    return 0;
+}
+
+static int add_amounts(json_t *part, const struct kube_pod *pod, struct kube_nodes *nodes,
+                       struct error *err)
+{
+    json_object_set_new(
+        part, "cpus",
+        json_sprintf("%" PRId64 ".%03" PRId64, pod->cpu_milli / 1000, pod->cpu_milli % 1000));
+    if (pod->memory_mib > 0)
+        json_object_set_new(part, "memory", json_integer(pod->memory_mib));
+    return add_gpus(part, pod, nodes, err);
+}
+
+/* The names of roles are names of tarn, and no two are the same. */
+static char *role_name(const struct kube_pod *pod, uint32_t number)
+{
+    const char *role = pod->group.role;
+
+    return string_is_name(role, 40) ? mem_printf("%s-%" PRIu32, role, number)
+                                    : mem_printf("role-%" PRIu32, number);
+}
+
+static int add_roles(json_t *document, const struct kube_pod *const *pods, uint32_t count,
+                     struct kube_nodes *nodes, struct error *err)
+{
+    json_t *roles = json_object();
+    uint32_t number = 0, end;
+    int code = 0;
+
+    json_object_set_new(document, "roles", roles);
+    for (uint32_t i = 0; i < count && code == 0; i = end) {
+        json_t *role = json_object();
+        for (end = i + 1; end < count && kube_pods_are_alike(pods[i], pods[end]);)
+            end++;
+        AUTO_FREE char *name = role_name(pods[i], number++);
+        json_object_set_new(role, "ranks", json_integer(end - i));
+        code = add_amounts(role, pods[i], nodes, err);
+        json_object_set_new(roles, name, role);
+    }
+    if (code == 0 && number > REQUEST_ROLES_MAX)
+        code = error_set(err, -E2BIG, "its pods have %" PRIu32 " different requests, more than %d",
+                         number, REQUEST_ROLES_MAX);
+    return code;
+}
+
+static void add_where(json_t *document, const struct kube_pod *const *pods, uint32_t count,
+                      struct kube_nodes *nodes)
+{
+    json_t *where = json_array();
+    const char *last = "";
+
+    for (uint32_t i = 0; i < count; i++) {
+        const char *label = kube_nodes_label(nodes, pods[i]->fits);
+        bool is_new = strcmp(label, last) != 0;
+        for (size_t k = 0; k < json_array_size(where) && is_new; k++)
+            is_new = strcmp(json_string_value(json_array_get(where, k)), label) != 0;
+        if (is_new)
+            json_array_append_new(where, json_string(label));
+        last = label;
+    }
+    json_object_set_new(document, "where", where);
+}
+
+/* Labels by which its pods keep apart from those of other jobs, and from each other. */
+static int add_apart(json_t *document, const struct kube_pod *const *pods, uint32_t count,
+                     bool is_alike, struct error *err)
+{
+    const struct kube_pod *first = pods[0];
+    json_t *labels = json_array();
+
+    for (uint32_t i = 0; i < first->apart_count; i++)
+        json_array_append_new(labels, json_string(first->apart[i]));
+    for (uint32_t i = 1; i < count; i++) {
+        if (pods[i]->apart_count != first->apart_count ||
+            memcmp(pods[i]->apart, first->apart, sizeof(first->apart)) != 0 ||
+            (!is_alike && first->apart_count > 0)) {
+            json_decref(labels);
+            return error_set(err, -ENOTSUP,
+                             "its pods are not alike, and some must not share a node");
+        }
+    }
+    if (first->apart_count > 0) {
+        json_object_set(document, "labels", labels);
+        json_object_set(document, "anti_affinity", labels);
+        if (count > 1)
+            json_object_set_new(document, "nodes", json_integer(count));
+    }
+    json_decref(labels);
+    return 0;
+}
+
+static void add_times(json_t *document, const struct kube_pod *pod)
+{
+    if (pod->limit_s > 0) /* Kubernetes ends it: tarn's limit is a little later */
+        json_object_set_new(document, "max_duration",
+                            json_sprintf("%" PRId64 "s", pod->limit_s + 60));
+    if (pod->estimate[0])
+        json_object_set_new(document, "estimate", json_string(pod->estimate));
+    json_object_set_new(document, "grace", json_sprintf("%" PRId64 "s", pod->grace_s));
+}
+
+char *kube_document(const struct kube_pod *const *pods, uint32_t count, struct kube_nodes *nodes,
+                    struct error *err)
+{
+    const struct kube_pod *first = pods[0];
+    bool is_alike = true, has_owner = first->group.owner_uid[0] != '\0';
+    json_t *document = json_object();
+    int code = 0;
+
+    if (count > REQUEST_MEMBERS_MAX)
+        code = error_set(err, -E2BIG, "it has %" PRIu32 " pods, more than %d", count,
+                         REQUEST_MEMBERS_MAX);
+    for (uint32_t i = 0; i < count && code == 0; i++) {
+        if (pods[i]->refused)
+            code = error_set(err, -ENOTSUP, "%s", pods[i]->refused);
+        is_alike &= kube_pods_are_alike(first, pods[i]);
+    }
+    json_object_set_new(document, "run", json_string(": runs in Kubernetes"));
+    AUTO_FREE char *title = string_copy_clean(first->group.title);
+    json_object_set_new(document, "name", json_string(title));
+    json_object_set_new(document, "comment", json_sprintf("namespace %s", first->namespace));
+    json_object_set_new(document, "priority", json_integer(kube_priority(first->priority)));
+    json_object_set_new(document, "requeue", json_boolean(has_owner));
+    if (first->preemptible >= 0) /* else the queue decides */
+        json_object_set_new(document, "preemptible", json_boolean(first->preemptible));
+    add_times(document, first);
+    if (code == 0 && !is_alike)
+        code = add_roles(document, pods, count, nodes, err);
+    else if (code == 0)
+        code = add_amounts(document, first, nodes, err);
+    if (code == 0 && is_alike && count > 1)
+        json_object_set_new(document, "ranks", json_integer(count));
+    if (code == 0)
+        code = add_apart(document, pods, count, is_alike, err);
+    if (code == 0)
+        add_where(document, pods, count, nodes);
+    char *text = code == 0 ? json_dumps(document, JSON_COMPACT) : NULL;
+    json_decref(document);
+    return text;
+}

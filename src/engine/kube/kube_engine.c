@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine kube: the scheduler and queue of a Kubernetes cluster. It watches nodes and pods; the
+ * pods of a workload arrive as one job of tarn, and its start binds them to their nodes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "engine/instance.h"
+#include "engine/kube/kube_access.h"
+#include "engine/kube/kube_attempts.h"
+#include "engine/kube/kube_client.h"
+#include "engine/kube/kube_job.h"
+#include "engine/kube/kube_json.h"
+#include "engine/kube/kube_lease.h"
+#include "engine/kube/kube_names.h"
+#include "engine/kube/kube_nodes.h"
+#include "engine/kube/kube_workloads.h"
+#include "io/log.h"
+
+enum {
+    TICK_MS = 500,
+    SOON_MS = 5,       /* after a change: those that come together are handled together */
+    REPORT_ALL_S = 45, /* core/engine.h: at least once a minute */
+};
+
+/* Whose resources a pod uses on its node. */
+enum charge { CHARGE_NONE, CHARGE_OURS, CHARGE_FOREIGN };
+
+struct known_pod {
+    struct kube_pod *pod;
+    enum charge charge;
+    bool is_seen, is_expected; /* expected: by kube_attempts_expects() */
+};
+
+struct kube_engine {
+    struct engine engine;
+    struct engine_options options;
+    struct kube_client *client;
+    struct kube_lease *lease;
+    struct kube_nodes *nodes;
+    struct kube_workloads *workloads;
+    struct kube_attempts *attempts;
+    uv_timer_t timer;
+    char instance[ENGINE_INSTANCE_SIZE];
+    struct map pods;                 /* hash of the UID -> struct known_pod */
+    LIST(struct known_pod *) listed; /* all, while a list is compared */
+    bool has_nodes, has_pods, has_jobs, has_namespaces, is_synced;
+    size_t expected_count; /* pods; at least */
+    uint64_t reported_at;
+    char problem[ERROR_TEXT_SIZE], told[2 * ERROR_TEXT_SIZE];
+};
+
+static struct kube_engine only;
+
+static void on_tick(uv_timer_t *timer);
+
+/* ---- pods ---- */
+
+static uint64_t key_of(const struct kube_pod *pod)
+{
+    return map_hash(pod->uid, strlen(pod->uid));
+}
+
+static struct known_pod *find_pod(const struct kube_pod *pod)
+{
+    uint64_t at;
+
+    return map_get(&only.pods, key_of(pod), &at) ? (struct known_pod *)(uintptr_t)at : NULL;
+}
+
+static void soon(void)
+{
+    if (uv_timer_get_due_in(&only.timer) > SOON_MS)
+        uv_timer_start(&only.timer, on_tick, SOON_MS, TICK_MS);
+}
+
+static void charge(struct known_pod *known, enum charge to)
+{
+    if (known->charge == to)
+        return;
+    if (known->charge != CHARGE_NONE)
+        kube_nodes_charge(only.nodes, known->pod, false, known->charge == CHARGE_OURS);
+    if (to != CHARGE_NONE)
+        kube_nodes_charge(only.nodes, known->pod, true, to == CHARGE_OURS);
+    known->charge = to;
+}
+
+static bool is_waiting(const struct kube_pod *pod)
+{
+    bool is_for_tarn = strcmp(pod->scheduler, KUBE_SCHEDULER) == 0 ||
+                       watch_names_have(only.options.rules->kube_schedulers, pod->scheduler);
+
+    return is_for_tarn && !pod->node[0] && !pod->is_deleting && pod->phase == KUBE_PENDING;
+}
+
+/* Whose it is, and what it has on its node. */
+static void sort_pod(struct known_pod *known)
+{
+    const struct kube_pod *pod = known->pod;
+    bool is_over = pod->phase == KUBE_SUCCEEDED || pod->phase == KUBE_FAILED;
+
+    charge(known, CHARGE_NONE);
+    bool is_ours = kube_attempts_see(only.attempts, pod);
+    known->is_expected = !is_ours && kube_attempts_expects(only.attempts, pod);
+    if (!is_ours && is_waiting(pod))
+        kube_workloads_see(only.workloads, pod);
+    else
+        kube_workloads_gone(only.workloads, pod);
+    if (pod->node[0] && !is_over)
+        charge(known, is_ours || known->is_expected ? CHARGE_OURS : CHARGE_FOREIGN);
+    only.expected_count += known->is_expected;
+}
+
+/* Pods that were expected: their attempt has been started, or is not expected any more. And with
+ * has_left, pods that are still there, and no members any more. */
+static void sort_again(bool has_left)
+{
+    if (only.expected_count == 0 && !has_left)
+        return;
+    only.expected_count = 0;
+    LIST_EACH (struct known_pod *, at, &only.listed) {
+        struct known_pod *known = *at;
+        bool is_left = has_left && known->charge == CHARGE_OURS &&
+                       !kube_attempts_have(only.attempts, known->pod);
+        if (known->is_expected || is_left)
+            sort_pod(known);
+    }
+}
+
+/* The configuration may say now that tarn schedules them. */
+static void sort_unbound(void)
+{
+    LIST_EACH (struct known_pod *, known, &only.listed) {
+        if (!(*known)->pod->node[0])
+            sort_pod(*known);
+    }
+}
+
+static void see_pod(struct kube_pod *pod)
+{
+    struct known_pod *known = find_pod(pod);
+
+    if (!known) {
+        known = mem_zero(1, sizeof(*known));
+        map_set(&only.pods, key_of(pod), (uint64_t)(uintptr_t)known);
+        list_add(&only.listed, known);
+    }
+    known->is_seen = true;
+    struct kube_pod *before = known->pod;
+    charge(known, CHARGE_NONE);
+    known->pod = pod;
+    sort_pod(known);
+    kube_pod_destroy(before);
+}
+
+/* Takes the pod over: its last state. */
+static void lose_pod(struct kube_pod *pod)
+{
+    struct known_pod *known = find_pod(pod);
+
+    if (!known) {
+        kube_pod_destroy(pod);
+        return;
+    }
+    charge(known, CHARGE_NONE);
+    struct kube_pod *before = known->pod;
+    known->pod = pod == before ? NULL : pod;
+    if (!kube_attempts_gone(only.attempts, pod))
+        kube_workloads_gone(only.workloads, pod);
+    map_remove(&only.pods, key_of(pod));
+    for (size_t i = 0; i < only.listed.count; i++) {
+        if (only.listed.items[i] != known)
+            continue;
+        only.listed.items[i] = only.listed.items[--only.listed.count];
+        break;
+    }
+    if (before != pod)
+        kube_pod_destroy(before);
+    kube_pod_destroy(pod);
+    free(known);
+}
+
+static void end_list(void)
+{
+    for (size_t i = only.listed.count; i-- > 0;) {
+        struct known_pod *known = only.listed.items[i];
+        if (!known->is_seen)
+            lose_pod(known->pod);
+    }
+    only.has_pods = true;
+}
+
+static void on_pod(void *user, enum kube_event event, void *object)
+{
+    (void)user;
+    switch (event) {
+    case KUBE_LIST_BEGINS:
+        LIST_EACH (struct known_pod *, known, &only.listed)
+            (*known)->is_seen = false;
+        break;
+    case KUBE_OBJECT:
+        see_pod(object);
+        break;
+    case KUBE_GONE:
+        lose_pod(object);
+        break;
+    case KUBE_LIST_ENDS:
+        end_list();
+        break;
+    }
+    soon();
+}
+
+static void on_node(void *user, enum kube_event event, void *object)
+{
+    (void)user;
+    switch (event) {
+    case KUBE_LIST_BEGINS:
+        kube_nodes_begin(only.nodes);
+        break;
+    case KUBE_OBJECT:
+        kube_nodes_see(only.nodes, object);
+        break;
+    case KUBE_GONE:
+        kube_nodes_gone(only.nodes, object);
+        break;
+    case KUBE_LIST_ENDS:
+        kube_nodes_end(only.nodes);
+        only.has_nodes = true;
+        break;
+    }
+    soon();
+}
+
+static void on_job(void *user, enum kube_event event, void *object)
+{
+    struct kube_job *job = object;
+
+    (void)user;
+    switch (event) {
+    case KUBE_LIST_BEGINS:
+        kube_workloads_begin_jobs(only.workloads);
+        break;
+    case KUBE_OBJECT:
+        kube_workloads_see_job(only.workloads, job);
+        break;
+    case KUBE_GONE:
+        kube_workloads_lose_job(only.workloads, job->uid);
+        kube_job_destroy(job);
+        break;
+    case KUBE_LIST_ENDS:
+        kube_workloads_end_jobs(only.workloads);
+        only.has_jobs = true;
+        break;
+    }
+    soon();
+}
+
+/* A namespace is its name, if tarn manages it; else "-" and its name. */
+static void *read_namespace(const json_t *object)
+{
+    const json_t *about = json_object_get(object, "metadata");
+    const char *managed = kube_text(json_object_get(about, "labels"), KUBE_MANAGED);
+
+    return mem_printf("%s%s", strcmp(managed, "true") == 0 ? "" : "-", kube_text(about, "name"));
+}
+
+static void on_namespace(void *user, enum kube_event event, void *object)
+{
+    const char *name = object;
+
+    (void)user;
+    if (name)
+        kube_workloads_manage(only.workloads, name + (name[0] == '-'),
+                              name[0] != '-' && event == KUBE_OBJECT);
+    only.has_namespaces |= event == KUBE_LIST_ENDS;
+    free(object);
+    soon();
+}
+
+static void on_problem(void *user, const char *words)
+{
+    (void)user;
+    if (words[0])
+        log_line(LOG_WARNING, "a request to Kubernetes failed reason='%s'", words);
+    else
+        log_line(LOG_INFO, "Kubernetes answers again");
+    snprintf(only.problem, sizeof(only.problem), "%s%s", words[0] ? "Kubernetes: " : "", words);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    uint64_t now = uv_now(timer->loop);
+    bool is_all = now - only.reported_at >= REPORT_ALL_S * 1000;
+
+    if (!only.has_nodes || !only.has_pods || !only.has_jobs || !only.has_namespaces)
+        return;
+    if (!only.is_synced) {
+        only.is_synced = true;
+        kube_attempts_synced(only.attempts);
+        log_line(LOG_INFO, "the cluster is known pods=%zu", only.listed.count);
+    }
+    sort_again(kube_attempts_tick(only.attempts));
+    if (is_all)
+        sort_unbound();
+    kube_nodes_report(only.nodes, is_all);
+    if (is_all)
+        only.reported_at = now;
+    kube_workloads_tick(only.workloads);
+}
+
+/* ---- engine_ops ---- */
+
+static int start(struct engine *engine, const struct engine_launch *members, uint32_t count,
+                 struct error *err)
+{
+    (void)engine;
+    int code = kube_attempts_start(only.attempts, members, count, err);
+    sort_again(false);
+    return code;
+}
+
+static void stop(struct engine *engine, const struct engine_attempt *which, usec_t grace)
+{
+    (void)engine;
+    kube_attempts_stop(only.attempts, which, grace);
+}
+
+static void recover(struct engine *engine, const struct engine_attempt *which,
+                    const bool *was_started, bool *ret_found)
+{
+    (void)engine;
+    kube_attempts_recover(only.attempts, which, was_started, ret_found);
+}
+
+static void forget(struct engine *engine, const struct engine_attempt *which)
+{
+    (void)engine;
+    kube_attempts_forget(only.attempts, which);
+}
+
+static void answer(struct engine *engine, const char *name, uint64_t job, const struct error *err)
+{
+    (void)engine;
+    kube_workloads_answer(only.workloads, name, job, err);
+}
+
+static void note(struct engine *engine, const char *name, uint64_t job, const char *words,
+                 enum engine_fate fate)
+{
+    (void)engine;
+    kube_workloads_note(only.workloads, name, job, words, fate);
+}
+
+static const char *trouble(struct engine *engine, uint64_t job, uint32_t attempt)
+{
+    const char *reason = attempt > 0 ? kube_attempts_trouble(only.attempts, job, attempt) : NULL;
+    const char *lease = kube_lease_trouble(only.lease);
+
+    (void)engine;
+    if (only.problem[0])
+        reason = only.problem;
+    else if (lease)
+        reason = lease;
+    if (!reason)
+        return NULL;
+    bool is_ours = string_starts(reason, "Kubernetes: ");
+    snprintf(only.told, sizeof(only.told), "%s%s", is_ours ? "" : "Kubernetes: ", reason);
+    return only.told;
+}
+
+static void destroy(struct engine *engine)
+{
+    struct kube_call last;
+
+    (void)engine;
+    uv_timer_stop(&only.timer);
+    bool is_held = kube_lease_give_up(only.lease, &last);
+    kube_client_destroy(only.client, is_held ? &last : NULL);
+    kube_lease_destroy(only.lease);
+    kube_attempts_destroy(only.attempts);
+    kube_workloads_destroy(only.workloads);
+    kube_nodes_destroy(only.nodes);
+    for (size_t i = 0; i < only.listed.count; i++) {
+        kube_pod_destroy(only.listed.items[i]->pod);
+        free(only.listed.items[i]);
+    }
+    list_release(&only.listed);
+    map_release(&only.pods);
+}
+
+/* ---- creation ---- */
+
+/* This daemon is in charge now. */
+static void on_charge(void *user)
+{
+    (void)user;
+    kube_client_watch(only.client, &(struct kube_watch){ .path = "/api/v1/nodes",
+                                                         .read = kube_node_read,
+                                                         .on_event = on_node,
+                                                         .release = kube_node_destroy });
+    kube_client_watch(only.client, &(struct kube_watch){ .path = "/apis/batch/v1/jobs",
+                                                         .read = kube_job_read,
+                                                         .on_event = on_job,
+                                                         .release = kube_job_destroy });
+    kube_client_watch(only.client, &(struct kube_watch){ .path = "/api/v1/namespaces",
+                                                         .read = read_namespace,
+                                                         .on_event = on_namespace,
+                                                         .release = free });
+    kube_client_watch(only.client, &(struct kube_watch){ .path = "/api/v1/pods",
+                                                         .read = kube_pod_read,
+                                                         .on_event = on_pod,
+                                                         .release = kube_pod_destroy });
+}
+
+static int create(const struct engine_options *options, struct engine **ret, struct error *err)
+{
+    static const struct engine_ops ops = { .name = "kube",
+                                           .start = start,
+                                           .stop = stop,
+                                           .recover = recover,
+                                           .forget = forget,
+                                           .answer = answer,
+                                           .note = note,
+                                           .trouble = trouble,
+                                           .destroy = destroy };
+    struct kube_access *access = NULL;
+
+    only.engine = (struct engine){ &ops,
+                                   { .starts_whole = true,
+                                     .has_own_nodes = true,
+                                     .has_output = true,
+                                     .has_exact_devices = options->rules->kube_exact,
+                                     .has_fractions = options->rules->kube_exact } };
+    only.options = *options;
+    int code = engine_instance_open(options->state_dir, "kube", only.instance, err);
+    if (code == 0)
+        code = kube_access_open(options->rules->kube_kubeconfig, &access, err);
+    if (code < 0)
+        return error_prefix(err, code, "engine kube");
+    log_line(LOG_INFO, "uses the cluster server=%s", kube_access_server(access));
+    code = kube_client_create(options->loop, access, on_problem, NULL, &only.client, err);
+    if (code < 0)
+        return code;
+    const char *namespace = options->rules->kube_namespace;
+    only.nodes = kube_nodes_create(options);
+    only.workloads = kube_workloads_create(options, only.client, only.nodes);
+    only.attempts = kube_attempts_create(options, only.instance,
+                                         namespace[0] ? namespace : kube_access_namespace(access),
+                                         only.client, only.nodes, only.workloads);
+    uv_timer_init(options->loop, &only.timer);
+    uv_timer_start(&only.timer, on_tick, TICK_MS, TICK_MS);
+    only.lease = kube_lease_create(options->loop, only.client, only.instance, on_charge, NULL);
+    *ret = &only.engine;
+    return 0;
+}
+
+extern const struct engine_module tarn_engine_module;
+const struct engine_module tarn_engine_module = { ENGINE_MODULE_VERSION, create };

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ENGINE_KUBE_KUBE_JSON_H
+#define ENGINE_KUBE_KUBE_JSON_H
+
+/* kube_json - access to the fields of API objects */
+
+#include <jansson.h>
+#include <stdarg.h>
+
+#include "base/text.h"
+
+/* The value at a path of keys, which ends with NULL; NULL: a part of it is missing. */
+static inline json_t *kube_at(const json_t *object, ...)
+{
+    const json_t *at = object;
+    va_list keys;
+
+    va_start(keys, object);
+    for (const char *key; at && (key = va_arg(keys, const char *)) != NULL;)
+        at = json_object_get(at, key);
+    va_end(keys);
+    return (json_t *)at;
+}
+
+/* The text of a key; "" without one. */
+static inline const char *kube_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+static inline int64_t kube_number(const json_t *object, const char *key, int64_t without)
+{
+    const json_t *value = json_object_get(object, key);
+
+    return json_is_integer(value) ? json_integer_value(value) : without;
+}
+
+#endif

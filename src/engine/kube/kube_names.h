@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ENGINE_KUBE_KUBE_NAMES_H
+#define ENGINE_KUBE_KUBE_NAMES_H
+
+/* kube_names - tarn's own labels, annotations and names in the Kubernetes API
+ *
+ * Documented for users in doc/engines/kubernetes.md.
+ */
+
+#define KUBE_PREFIX    "tarn.dev/"
+#define KUBE_SCHEDULER "tarn"
+
+/* Label of a namespace whose pods are tarn's, "true" (dist/kube). */
+#define KUBE_MANAGED KUBE_PREFIX "managed"
+
+/* Of a pod or a Job. */
+#define KUBE_QUEUE       KUBE_PREFIX "queue" /* label: the queue; as a gate: waits for tarn */
+#define KUBE_GANG        KUBE_PREFIX "gang"  /* label: pods of one namespace that start together */
+#define KUBE_GANG_SIZE   KUBE_PREFIX "gang-size" /* annotation: how many */
+#define KUBE_ESTIMATE    KUBE_PREFIX "estimate"  /* annotation: expected run time */
+#define KUBE_SHARE       KUBE_PREFIX "share"     /* annotation: a part of a GPU, "0.5", "mem=20G" */
+#define KUBE_PREEMPTIBLE KUBE_PREFIX "preemptible" /* annotation: "true", "false" */
+
+/* Set by tarn, in the request that binds the pod. */
+#define KUBE_JOB     KUBE_PREFIX "job"     /* annotation: the job of tarn */
+#define KUBE_ATTEMPT KUBE_PREFIX "attempt" /* annotation: INSTANCE/JOB.ATTEMPT/RANK */
+#define KUBE_GPUS    KUBE_PREFIX "gpus"    /* annotation: the chosen GPUs */
+/* annotation, of a suspended workload: why it waits */
+#define KUBE_WAITS KUBE_PREFIX "waits"
+/* annotation, of tarn's own jobs: the file that gets the output */
+#define KUBE_OUTPUT KUBE_PREFIX "output"
+/* Set by tarn on what it stopped: annotation with the reason. */
+#define KUBE_STOPPED KUBE_PREFIX "stopped"
+
+#endif

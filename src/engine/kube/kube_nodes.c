@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/kube/kube_nodes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "engine/kube/kube_fits.h"
+#include "engine/kube/kube_json.h"
+
+enum { LABELS_MAX = 900 };
+
+/* A set of conditions of pods, and the label that stands for it. */
+struct condition {
+    char *label;
+    json_t *fits;
+};
+
+/* Devices of one resource that foreign pods have on a node. */
+struct foreign {
+    char *resource;
+    uint32_t count;
+};
+
+/* A node, also one that only pods name so far (about NULL). */
+struct entry {
+    char *name;
+    struct kube_node *about;
+    int64_t cpu_milli, memory_mib; /* of foreign pods */
+    int64_t pods;                  /* all */
+    LIST(struct foreign) foreign;
+    LIST(char *) held; /* devices that jobs of tarn hold: UUIDs or indices */
+    bool is_seen, is_dirty;
+};
+
+struct kube_nodes {
+    struct engine_options options;
+    LIST(struct entry) all;
+    struct map by_name; /* hash of the name -> place plus one */
+    LIST(struct condition) conditions;
+    bool is_complete;
+};
+
+struct kube_nodes *kube_nodes_create(const struct engine_options *options)
+{
+    struct kube_nodes *nodes = mem_zero(1, sizeof(*nodes));
+
+    nodes->options = *options;
+    return nodes;
+}
+
+void kube_nodes_destroy(struct kube_nodes *nodes)
+{
+    if (!nodes)
+        return;
+    LIST_EACH (struct entry, entry, &nodes->all) {
+        free(entry->name);
+        kube_node_destroy(entry->about);
+        for (size_t i = 0; i < entry->foreign.count; i++)
+            free(entry->foreign.items[i].resource);
+        for (size_t i = 0; i < entry->held.count; i++)
+            free(entry->held.items[i]);
+        list_release(&entry->foreign);
+        list_release(&entry->held);
+    }
+    LIST_EACH (struct condition, condition, &nodes->conditions) {
+        free(condition->label);
+        json_decref(condition->fits);
+    }
+    list_release(&nodes->all);
+    list_release(&nodes->conditions);
+    map_release(&nodes->by_name);
+    free(nodes);
+}
+
+static struct entry *find(const struct kube_nodes *nodes, const char *name)
+{
+    uint64_t place;
+
+    if (!map_get(&nodes->by_name, map_hash(name, strlen(name)), &place))
+        return NULL;
+    struct entry *entry = &nodes->all.items[place - 1];
+    return strcmp(entry->name, name) == 0 ? entry : NULL;
+}
+
+static struct entry *find_or_add(struct kube_nodes *nodes, const char *name)
+{
+    struct entry *entry = find(nodes, name);
+
+    if (entry)
+        return entry;
+    list_add(&nodes->all, (struct entry){ .name = mem_string(name) });
+    map_set(&nodes->by_name, map_hash(name, strlen(name)), nodes->all.count);
+    return &nodes->all.items[nodes->all.count - 1];
+}
+
+/* ---- nodes ---- */
+
+void kube_nodes_begin(struct kube_nodes *nodes)
+{
+    LIST_EACH (struct entry, entry, &nodes->all)
+        entry->is_seen = false;
+}
+
+void kube_nodes_see(struct kube_nodes *nodes, struct kube_node *node)
+{
+    struct entry *entry = find_or_add(nodes, node->name);
+
+    entry->is_seen = true;
+    entry->is_dirty |= !entry->about || !kube_node_is_same(entry->about, node);
+    kube_node_destroy(entry->about);
+    entry->about = node;
+}
+
+static void lose(struct entry *entry)
+{
+    kube_node_destroy(entry->about);
+    entry->about = NULL;
+    entry->is_dirty = true;
+}
+
+void kube_nodes_gone(struct kube_nodes *nodes, struct kube_node *node)
+{
+    struct entry *entry = find(nodes, node->name);
+
+    if (entry)
+        lose(entry);
+    kube_node_destroy(node);
+}
+
+void kube_nodes_end(struct kube_nodes *nodes)
+{
+    LIST_EACH (struct entry, entry, &nodes->all)
+        if (!entry->is_seen && entry->about)
+            lose(entry);
+}
+
+const struct kube_node *kube_nodes_find(const struct kube_nodes *nodes, const char *name)
+{
+    const struct entry *entry = find(nodes, name);
+
+    return entry ? entry->about : NULL;
+}
+
+bool kube_nodes_are_exact(const struct kube_nodes *nodes)
+{
+    return nodes->options.rules->kube_exact;
+}
+
+bool kube_nodes_have(const struct kube_nodes *nodes, const char *resource)
+{
+    LIST_EACH (const struct entry, entry, &nodes->all) {
+        for (uint32_t i = 0; entry->about && i < entry->about->device_count; i++) {
+            if (strcmp(entry->about->resources[i], resource) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* ---- what pods have ---- */
+
+static void charge_devices(struct entry *entry, const char *resource, int64_t count)
+{
+    LIST_EACH (struct foreign, foreign, &entry->foreign) {
+        if (strcmp(foreign->resource, resource) != 0)
+            continue;
+        foreign->count = (uint32_t)(foreign->count + count);
+        return;
+    }
+    struct foreign added = { .resource = mem_string(resource), .count = (uint32_t)count };
+    list_add(&entry->foreign, added);
+}
+
+static bool is_full(const struct entry *entry)
+{
+    return entry->about && entry->pods >= entry->about->pods_max;
+}
+
+void kube_nodes_charge(struct kube_nodes *nodes, const struct kube_pod *pod, bool is_there,
+                       bool is_ours)
+{
+    struct entry *entry = find_or_add(nodes, pod->node);
+    int64_t sign = is_there ? 1 : -1;
+    bool was_full = is_full(entry);
+
+    entry->pods += sign;
+    entry->is_dirty |= !is_ours || was_full != is_full(entry);
+    if (is_ours)
+        return;
+    entry->cpu_milli += sign * pod->cpu_milli;
+    entry->memory_mib += sign * pod->memory_mib;
+    if (pod->device_count > 0 && !pod->share[0])
+        charge_devices(entry, pod->device, sign * pod->device_count);
+}
+
+static bool is_held(const struct entry *entry, uint32_t index)
+{
+    char number[16];
+
+    snprintf(number, sizeof(number), "%" PRIu32, index);
+    for (size_t i = 0; i < entry->held.count; i++) {
+        const char *held = entry->held.items[i];
+        if (strcmp(held, number) == 0 || strcmp(held, entry->about->devices[index].uuid) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void let_go(struct entry *entry, const char *device)
+{
+    for (size_t i = 0; i < entry->held.count; i++) {
+        if (strcmp(entry->held.items[i], device) != 0)
+            continue;
+        free(entry->held.items[i]);
+        list_remove(&entry->held, i);
+        return;
+    }
+}
+
+void kube_nodes_hold(struct kube_nodes *nodes, const char *node, const char *devices,
+                     bool is_held_now)
+{
+    struct entry *entry = find_or_add(nodes, node);
+
+    for (const char *at = devices; *at; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        AUTO_FREE char *device = mem_string_of(at, length);
+        if (is_held_now)
+            list_add(&entry->held, TAKE(device));
+        else
+            let_go(entry, device);
+        at += length;
+    }
+    entry->is_dirty |= entry->foreign.count > 0;
+}
+
+const char *kube_nodes_label(struct kube_nodes *nodes, const json_t *fits)
+{
+    AUTO_FREE char *label = kube_fits_label(fits);
+
+    LIST_EACH (const struct condition, condition, &nodes->conditions) {
+        if (strcmp(condition->label, label) == 0)
+            return condition->label;
+    }
+    struct condition added = { .label = TAKE(label), .fits = json_incref((json_t *)fits) };
+    list_add(&nodes->conditions, added);
+    LIST_EACH (struct entry, entry, &nodes->all)
+        entry->is_dirty = true;
+    return nodes->conditions.items[nodes->conditions.count - 1].label;
+}
+
+/* ---- reports ---- */
+
+/* The labels that jobs of pods require, and plain ones, which tarn's own jobs may name. */
+static char *labels_of(const struct kube_nodes *nodes, const struct entry *entry)
+{
+    struct text text = { 0 };
+    const char *key;
+    json_t *value;
+
+    LIST_EACH (const struct condition, condition, &nodes->conditions) {
+        if (kube_fits(condition->fits, entry->name, entry->about->labels, entry->about->taints) &&
+            text.length < LABELS_MAX)
+            text_printf(&text, "%s%s", text.length > 0 ? "," : "", condition->label);
+    }
+    json_object_foreach(entry->about->labels, key, value)
+    {
+        const char *words = json_string_value(value);
+        if (!string_is_name(key, 63) || !words || (words[0] && !string_is_name(words, 63)) ||
+            text.length + strlen(key) + strlen(words) > LABELS_MAX)
+            continue;
+        text_printf(&text, "%s%s%s%s", text.length > 0 ? "," : "", key, words[0] ? "=" : "", words);
+    }
+    return text_take(&text);
+}
+
+/* The last devices that no job of tarn holds are those that foreign pods have. */
+static struct probe_device *devices_of(const struct entry *entry)
+{
+    const struct kube_node *about = entry->about;
+    struct probe_device *devices = mem_zero(about->device_count + 1, sizeof(devices[0]));
+
+    mem_copy(devices, about->devices, about->device_count * sizeof(devices[0]));
+    LIST_EACH (const struct foreign, foreign, &entry->foreign) {
+        uint32_t left = foreign->count;
+        for (uint32_t i = about->device_count; i-- > 0 && left > 0;) {
+            if (strcmp(about->resources[i], foreign->resource) != 0 || is_held(entry, i))
+                continue;
+            devices[i].is_occupied = true;
+            snprintf(devices[i].sick, sizeof(devices[i].sick),
+                     "used by a pod that tarn did not start");
+            left--;
+        }
+    }
+    return devices;
+}
+
+static int64_t left_of(int64_t all, int64_t foreign)
+{
+    return all > foreign ? all - foreign : 0;
+}
+
+static void report(struct kube_nodes *nodes, struct entry *entry)
+{
+    const struct engine_reports *reports = &nodes->options.reports;
+    const struct kube_node *about = entry->about;
+
+    entry->is_dirty = false;
+    if (!about)
+        return;
+    AUTO_FREE char *labels = labels_of(nodes, entry);
+    AUTO_FREE struct probe_device *devices = devices_of(entry);
+    struct engine_node node = {
+        .name = about->name,
+        .rack = about->rack,
+        .block = about->block,
+        .boot = about->boot,
+        .reason = about->is_down || about->is_drained ? about->reason
+                  : is_full(entry)                    ? "Kubernetes: it has as many pods as it may"
+                                                      : NULL,
+        .labels = labels,
+        .cpu_milli = left_of(about->cpu_milli, entry->cpu_milli),
+        .memory_mib = left_of(about->memory_mib, entry->memory_mib),
+        .is_down = about->is_down,
+        .is_drained = about->is_drained || is_full(entry),
+        .devices = devices,
+        .device_count = about->device_count,
+    };
+    reports->node(reports->user, &node, false);
+}
+
+static void report_lost(struct kube_nodes *nodes, struct entry *entry)
+{
+    const struct engine_reports *reports = &nodes->options.reports;
+    struct engine_node node = { .name = entry->name,
+                                .reason = "Kubernetes: the node was deleted",
+                                .is_down = true };
+
+    entry->is_dirty = false;
+    reports->node(reports->user, &node, false);
+}
+
+void kube_nodes_report(struct kube_nodes *nodes, bool all)
+{
+    const struct engine_reports *reports = &nodes->options.reports;
+
+    LIST_EACH (struct entry, entry, &nodes->all) {
+        if ((entry->is_dirty || all) && entry->about)
+            report(nodes, entry);
+        else if (entry->is_dirty && nodes->is_complete)
+            report_lost(nodes, entry);
+    }
+    if (!nodes->is_complete)
+        reports->node(reports->user, NULL, true);
+    nodes->is_complete = true;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ENGINE_KUBE_KUBE_NODES_H
+#define ENGINE_KUBE_KUBE_NODES_H
+
+/* kube_nodes - the nodes of the cluster, and what pods that tarn did not start have on them
+ *
+ * The API server does not check capacity: what tarn must not use is subtracted here. CPUs and
+ * memory of such pods reduce the node; their accelerators are reported as occupied, taken from
+ * those that no job of tarn holds.
+ *
+ * Order of calls:  create, (begin, see*, end | gone | see | charge | hold | report)*, destroy
+ */
+
+#include "core/engine.h"
+#include "engine/kube/kube_node.h"
+#include "engine/kube/kube_pod.h"
+
+struct kube_nodes;
+
+struct kube_nodes *kube_nodes_create(const struct engine_options *options);
+void kube_nodes_destroy(struct kube_nodes *nodes); /* NULL is fine */
+
+/* A list of all nodes. see() and gone() take the node over. */
+void kube_nodes_begin(struct kube_nodes *nodes);
+void kube_nodes_see(struct kube_nodes *nodes, struct kube_node *node);
+void kube_nodes_gone(struct kube_nodes *nodes, struct kube_node *node);
+void kube_nodes_end(struct kube_nodes *nodes);
+
+/* NULL: not known. */
+const struct kube_node *kube_nodes_find(const struct kube_nodes *nodes, const char *name);
+/* Whether tarn chooses the devices of pods, not the kubelet. */
+bool kube_nodes_are_exact(const struct kube_nodes *nodes);
+/* Whether any node has an accelerator of this resource. */
+bool kube_nodes_have(const struct kube_nodes *nodes, const char *resource);
+
+/* A pod is on its node, or not any more. is_ours: a job of tarn holds what it has. */
+void kube_nodes_charge(struct kube_nodes *nodes, const struct kube_pod *pod, bool is_there,
+                       bool is_ours);
+/* A job of tarn holds these devices of a node, or not any more: UUIDs or indices, "0,1". */
+void kube_nodes_hold(struct kube_nodes *nodes, const char *node, const char *devices, bool is_held);
+/* The label of conditions that a job requires of its nodes; it is reported from now on. Valid
+ * until destroy. */
+const char *kube_nodes_label(struct kube_nodes *nodes, const json_t *fits);
+
+/* Report what changed; all: everything. Nothing before the first list of nodes and pods. */
+void kube_nodes_report(struct kube_nodes *nodes, bool all);
+
+#endif

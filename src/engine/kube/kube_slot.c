@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/kube/kube_slot.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+void attempt_destroy(struct attempt *attempt)
+{
+    for (uint32_t i = 0; i < attempt->count; i++) {
+        free(attempt->slots[i].node);
+        free(attempt->slots[i].gpus);
+        free(attempt->slots[i].role);
+        json_decref(attempt->slots[i].own);
+    }
+    free(attempt->slots);
+    free(attempt->external);
+    free(attempt);
+}
+
+/* ---- which attempt, which member ---- */
+
+size_t attempt_place(const struct kube_attempts *attempts, uint64_t job, uint32_t number)
+{
+    size_t first = 0, last = attempts->all.count;
+
+    while (first < last) {
+        size_t middle = (first + last) / 2;
+        const struct attempt *at = attempts->all.items[middle];
+        if (at->job < job || (at->job == job && at->attempt < number))
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    return first;
+}
+
+struct attempt *attempt_find(const struct kube_attempts *attempts, uint64_t job, uint32_t number)
+{
+    size_t place = attempt_place(attempts, job, number);
+    struct attempt *at = place < attempts->all.count ? attempts->all.items[place] : NULL;
+
+    return at && at->job == job && at->attempt == number ? at : NULL;
+}
+
+struct attempt *attempt_add(struct kube_attempts *attempts, uint64_t job, uint32_t number,
+                            uint32_t count)
+{
+    struct attempt *attempt = mem_zero(1, sizeof(*attempt));
+    size_t place = attempt_place(attempts, job, number);
+
+    attempt->job = job;
+    attempt->attempt = number;
+    attempt->count = count;
+    attempt->slots = mem_zero(count + 1, sizeof(attempt->slots[0]));
+    for (uint32_t i = 0; i < count; i++) {
+        attempt->slots[i].attempt = attempt;
+        attempt->slots[i].empty_since = uv_now(attempts->options.loop);
+    }
+    list_insert(&attempts->all, place, attempt);
+    return attempt;
+}
+
+struct slot *slot_of_rank(const struct attempt *attempt, uint32_t rank)
+{
+    for (uint32_t i = 0; i < attempt->count; i++) {
+        if (attempt->slots[i].rank == rank)
+            return &attempt->slots[i];
+    }
+    return NULL;
+}
+
+static uint64_t pod_key(const struct kube_pod *pod)
+{
+    return map_hash(pod->uid, strlen(pod->uid));
+}
+
+void slot_attach(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod)
+{
+    slot->pod = pod;
+    slot->has_end = false;
+    map_set(&attempts->by_pod, pod_key(pod), (uint64_t)(uintptr_t)slot);
+}
+
+void slot_detach(struct kube_attempts *attempts, struct slot *slot)
+{
+    if (slot->pod)
+        map_remove(&attempts->by_pod, pod_key(slot->pod));
+    slot->pod = NULL;
+}
+
+/* The member that a pod is, by its place here or by the annotation of its binding. */
+struct slot *slot_of(const struct kube_attempts *attempts, const struct kube_pod *pod)
+{
+    uint64_t at;
+
+    if (map_get(&attempts->by_pod, pod_key(pod), &at))
+        return (struct slot *)(uintptr_t)at;
+    if (!pod->is_marked || strcmp(pod->mark.instance, attempts->instance) != 0)
+        return NULL;
+    struct attempt *attempt = attempt_find(attempts, pod->mark.job, pod->mark.attempt);
+    struct slot *slot = attempt ? slot_of_rank(attempt, pod->mark.rank) : NULL;
+    return slot && !slot->pod && slot->state != SLOT_OVER ? slot : NULL;
+}
+
+/* ---- reports ---- */
+
+static void report(const struct kube_attempts *attempts, const struct slot *slot,
+                   struct engine_outcome outcome)
+{
+    outcome.id = (struct member_id){ slot->attempt->job, slot->attempt->attempt, slot->rank };
+    attempts->options.reports.outcome(attempts->options.reports.user, &outcome);
+}
+
+void slot_report_started(struct kube_attempts *attempts, struct slot *slot)
+{
+    struct engine_isolation isolation = { .processes = ISOLATION_ISOLATED,
+                                          .gpu = ISOLATION_ISOLATED };
+
+    if (slot->is_started)
+        return;
+    if (slot->pod && slot->pod->share[0]) /* counted; the device does not enforce it */
+        isolation.gpu = ISOLATION_ACCOUNTED;
+    slot->is_started = true;
+    report(attempts, slot,
+           (struct engine_outcome){ .kind = ENGINE_STARTED, .isolation = isolation });
+}
+
+bool attempt_is_over(const struct attempt *attempt)
+{
+    for (uint32_t i = 0; i < attempt->count; i++) {
+        if (attempt->slots[i].state != SLOT_OVER)
+            return false;
+    }
+    return true;
+}
+
+void slot_report_end(struct kube_attempts *attempts, struct slot *slot)
+{
+    struct attempt *attempt = slot->attempt;
+
+    slot_detach(attempts, slot);
+    slot->state = SLOT_OVER;
+    if (slot->node)
+        kube_nodes_hold(attempts->nodes, slot->node, slot->gpus, false);
+    report(attempts, slot, slot->outcome);
+    if (attempt_is_over(attempt) && attempt->external)
+        kube_workloads_end(attempts->workloads, attempt->external);
+}
+
+void slot_set_outcome(struct slot *slot, enum engine_outcome_kind kind, const char *reason)
+{
+    slot->outcome = (struct engine_outcome){ .kind = kind, .exit_code = -1 };
+    snprintf(slot->outcome.reason, sizeof(slot->outcome.reason), "%s", reason);
+    slot->has_end = true;
+}
+
+/* ---- the end of a pod ---- */
+
+void slot_note_end(struct slot *slot, const struct kube_pod *pod)
+{
+    const struct attempt *attempt = slot->attempt;
+    bool is_stopped = attempt->is_stopping || attempt->is_undone;
+
+    if (pod->phase == KUBE_FAILED && pod->is_evicted && !is_stopped) {
+        AUTO_FREE char *reason = mem_printf("Kubernetes: %.120s", pod->reason);
+        slot_set_outcome(slot, ENGINE_LOST, reason);
+        return;
+    }
+    slot_set_outcome(slot, ENGINE_ENDED, "");
+    slot->outcome.was_stopped = attempt->is_stopping;
+    slot->outcome.was_oom = pod->was_oom;
+    slot->outcome.signal = pod->signal;
+    slot->outcome.exit_code = pod->signal > 0 ? -1 : pod->exit_code;
+    if (pod->phase == KUBE_FAILED)
+        snprintf(slot->outcome.reason, sizeof(slot->outcome.reason), "%.150s", pod->reason);
+}
+
+void slot_note_deletion(struct kube_attempts *attempts, struct slot *slot)
+{
+    const struct attempt *attempt = slot->attempt;
+
+    if (attempt->is_undone) {
+        slot_set_outcome(slot, ENGINE_LOST, attempt->reason);
+    } else if (attempt->is_stopping && slot->is_started) {
+        slot_set_outcome(slot, ENGINE_ENDED, "");
+        slot->outcome.was_stopped = true;
+        slot->outcome.signal = SIGTERM;
+    } else if (attempt->is_stopping) {
+        slot_set_outcome(slot, ENGINE_LOST, "stopped before it ran");
+    } else if (slot->pod->group.owner_uid[0]) {
+        slot_set_outcome(slot, ENGINE_LOST, "Kubernetes: its pod was deleted");
+    } else {
+        attempts->options.reports.cancelled(attempts->options.reports.user, attempt->job,
+                                            "its pod was deleted in Kubernetes");
+        slot_set_outcome(slot, ENGINE_ENDED, "");
+        slot->outcome.was_stopped = true;
+        slot->outcome.signal = SIGTERM;
+    }
+}
+
+/* A controller replaces pods that did not succeed. */
+static bool may_be_replaced(const struct slot *slot)
+{
+    const struct attempt *attempt = slot->attempt;
+    bool is_success = slot->outcome.kind == ENGINE_ENDED && slot->outcome.exit_code == 0 &&
+                      slot->outcome.signal == 0;
+
+    return attempt->external && slot->pod->group.owner_uid[0] && !is_success &&
+           !attempt->is_stopping && !attempt->is_undone;
+}
+
+void slot_end(struct kube_attempts *attempts, struct slot *slot)
+{
+    if (may_be_replaced(slot)) {
+        slot_detach(attempts, slot);
+        slot->state = SLOT_EMPTY;
+        slot->empty_since = uv_now(attempts->options.loop);
+    } else if (slot->is_followed && !slot->has_log && slot->ended_at == 0) {
+        slot->ended_at = uv_now(attempts->options.loop);
+    } else if (slot->ended_at == 0) {
+        slot_report_end(attempts, slot);
+    }
+}

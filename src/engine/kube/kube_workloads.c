@@ -1,0 +1,660 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/kube/kube_workloads.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "engine/kube/kube_document.h"
+#include "engine/kube/kube_json.h"
+#include "engine/kube/kube_names.h"
+
+#define NAME_START "kube/"
+
+enum {
+    AGAIN_MS = 60000, /* what was refused is reported again */
+    ASK_MS = 10000,   /* an object that does not exist is asked for again */
+    VANISH_MS = 5000, /* a controller replaces deleted pods within this time */
+    SHORT_MS = 30000, /* all pods of a waiting job must exist again within this time */
+    EXTRA_MS = 3000, /* pods beside a running gang that replace none of its pods are on their own */
+    PATIENCE_MS = 120000,
+    STOP_MS = 5000,   /* what was stopped is not reported before that is known */
+    SAID_TO_ALL = 64, /* pods of a workload that get the first words about it; later only one */
+};
+
+enum stage {
+    GATHERING, /* pods are missing, or it was refused */
+    REPORTED,  /* arrived; not answered */
+    KNOWN,     /* it has a job, which waits */
+    STARTED,   /* an attempt has its pods */
+};
+
+struct workload {
+    char *key, *object, *owner_path;
+    enum kube_group_kind kind;
+    LIST(const struct kube_pod *) pods; /* that wait */
+    struct kube_pod *suspended;      /* as its pods will be; NULL: it is not suspended for tarn */
+    bool is_job_seen, needs_managed; /* of that */
+    uint32_t size, generation;       /* size: 0: not known */
+    enum stage stage;
+    uint64_t job;
+    uint64_t due;         /* uv_now(): report or ask not before */
+    uint64_t asked_at;    /* for the number of its pods */
+    uint64_t short_since; /* since when pods are missing; 0: none is */
+    uint64_t extra_since; /* since when pods wait beside its attempt; 0: none does */
+    bool is_asking, was_noted, was_started;
+    bool is_split; /* its pods do not start together: each is a workload of its own */
+    char *words;   /* as set in the condition; NULL: none */
+};
+
+struct kube_workloads {
+    struct engine_options options;
+    struct kube_client *client;
+    struct kube_nodes *nodes;
+    LIST(struct workload *) all;
+    struct map by_key;  /* hash -> pointer */
+    struct map managed; /* hashes of the names of namespaces */
+
+    char name[512];
+};
+
+struct kube_workloads *kube_workloads_create(const struct engine_options *options,
+                                             struct kube_client *client, struct kube_nodes *nodes)
+{
+    struct kube_workloads *workloads = mem_zero(1, sizeof(*workloads));
+
+    workloads->options = *options;
+    workloads->client = client;
+    workloads->nodes = nodes;
+    return workloads;
+}
+
+static void workload_destroy(struct workload *workload)
+{
+    free(workload->key);
+    free(workload->object);
+    free(workload->owner_path);
+    free(workload->words);
+    list_release(&workload->pods);
+    kube_pod_destroy(workload->suspended);
+    free(workload);
+}
+
+void kube_workloads_destroy(struct kube_workloads *workloads)
+{
+    if (!workloads)
+        return;
+    for (size_t i = 0; i < workloads->all.count; i++)
+        workload_destroy(workloads->all.items[i]);
+    list_release(&workloads->all);
+    map_release(&workloads->by_key);
+    map_release(&workloads->managed);
+    free(workloads);
+}
+
+/* ---- which workload ---- */
+
+static struct workload *find(const struct kube_workloads *workloads, const char *key)
+{
+    uint64_t at;
+
+    if (!map_get(&workloads->by_key, map_hash(key, strlen(key)), &at))
+        return NULL;
+    struct workload *workload = (struct workload *)(uintptr_t)at;
+    return strcmp(workload->key, key) == 0 ? workload : NULL;
+}
+
+static struct workload *find_or_add(struct kube_workloads *workloads,
+                                    const struct kube_group *group)
+{
+    struct workload *workload = find(workloads, group->key);
+
+    if (!workload) {
+        workload = mem_zero(1, sizeof(*workload));
+        *workload = (struct workload){ .key = mem_string(group->key),
+                                       .object = mem_string(""),
+                                       .owner_path = mem_string(group->owner_path),
+                                       .kind = group->kind,
+                                       .generation = 1 };
+        list_add(&workloads->all, workload);
+        map_set(&workloads->by_key, map_hash(workload->key, strlen(workload->key)),
+                (uint64_t)(uintptr_t)workload);
+    }
+    if (group->size > 0)
+        workload->size = group->size;
+    if (!workload->object[0] && group->object[0]) {
+        free(workload->object);
+        workload->object = mem_string(group->object);
+    }
+    return workload;
+}
+
+static void format_name(const struct workload *workload, char *ret, size_t size)
+{
+    if (workload->generation > 1)
+        snprintf(ret, size, NAME_START "%s.%" PRIu32, workload->key, workload->generation);
+    else
+        snprintf(ret, size, NAME_START "%s", workload->key);
+}
+
+/* By the name of its arrival, of whichever generation. */
+static struct workload *find_named(const struct kube_workloads *workloads, const char *name)
+{
+    if (!string_starts(name, NAME_START))
+        return NULL;
+    const char *key = name + strlen(NAME_START), *dot = strrchr(key, '.');
+    struct workload *workload = find(workloads, key);
+    if (!workload && dot) {
+        AUTO_FREE char *short_key = mem_string_of(key, (size_t)(dot - key));
+        workload = find(workloads, short_key);
+    }
+    return workload;
+}
+
+/* ---- pods ---- */
+
+static struct kube_group single(const struct kube_pod *pod)
+{
+    struct kube_group group = pod->group;
+
+    group.key = pod->uid;
+    group.kind = KUBE_GROUP_POD;
+    group.size = 1;
+    group.object = group.title; /* any but NULL: its size is known */
+    return group;
+}
+
+/* The workload of a pod: of the pod alone if it does not start together with others. */
+static struct workload *workload_of(const struct kube_workloads *workloads,
+                                    const struct kube_pod *pod)
+{
+    struct workload *own = find(workloads, pod->uid);
+
+    return own ? own : find(workloads, pod->group.key);
+}
+
+static int64_t place_of(const struct workload *workload, const struct kube_pod *pod)
+{
+    for (size_t i = 0; i < workload->pods.count; i++) {
+        if (strcmp(workload->pods.items[i]->uid, pod->uid) == 0)
+            return (int64_t)i;
+    }
+    return -1;
+}
+
+void kube_workloads_see(struct kube_workloads *workloads, const struct kube_pod *pod)
+{
+    struct workload *workload = workload_of(workloads, pod);
+    struct kube_group alone = single(pod);
+
+    if (!workload || workload->is_split)
+        workload = find_or_add(workloads, workload ? &alone : &pod->group);
+    int64_t place = place_of(workload, pod);
+    if (place >= 0)
+        workload->pods.items[place] = pod;
+    else
+        list_add(&workload->pods, pod);
+}
+
+void kube_workloads_gone(struct kube_workloads *workloads, const struct kube_pod *pod)
+{
+    struct workload *workload = workload_of(workloads, pod);
+    int64_t place = workload ? place_of(workload, pod) : -1;
+
+    if (place >= 0)
+        list_remove(&workload->pods, (size_t)place);
+}
+
+const char *kube_workloads_name(const struct kube_workloads *workloads, const struct kube_pod *pod)
+{
+    struct workload *workload = workload_of(workloads, pod);
+
+    if (!workload)
+        return NULL;
+    format_name(workload, ((struct kube_workloads *)workloads)->name, sizeof(workloads->name));
+    return workloads->name;
+}
+
+/* ---- suspended jobs ---- */
+
+void kube_workloads_lose_job(struct kube_workloads *workloads, const char *uid)
+{
+    struct workload *workload = find(workloads, uid);
+
+    if (!workload)
+        return;
+    kube_pod_destroy(workload->suspended);
+    workload->suspended = NULL;
+}
+
+void kube_workloads_see_job(struct kube_workloads *workloads, struct kube_job *job)
+{
+    if (!job->pod || job->size == 0) {
+        kube_workloads_lose_job(workloads, job->uid);
+    } else {
+        struct workload *workload = find_or_add(workloads, &job->pod->group);
+        kube_pod_destroy(workload->suspended);
+        workload->suspended = TAKE(job->pod);
+        workload->size = job->size;
+        workload->is_job_seen = true;
+        workload->needs_managed = job->needs_managed;
+    }
+    kube_job_destroy(job);
+}
+
+void kube_workloads_begin_jobs(struct kube_workloads *workloads)
+{
+    for (size_t i = 0; i < workloads->all.count; i++)
+        workloads->all.items[i]->is_job_seen = false;
+}
+
+void kube_workloads_end_jobs(struct kube_workloads *workloads)
+{
+    for (size_t i = 0; i < workloads->all.count; i++) {
+        struct workload *workload = workloads->all.items[i];
+        if (workload->suspended && !workload->is_job_seen)
+            kube_workloads_lose_job(workloads, workload->key);
+    }
+}
+
+void kube_workloads_manage(struct kube_workloads *workloads, const char *namespace, bool is_managed)
+{
+    uint64_t key = map_hash(namespace, strlen(namespace));
+
+    if (is_managed)
+        map_set(&workloads->managed, key, 1);
+    else
+        map_remove(&workloads->managed, key);
+}
+
+/* Whether a suspended Job waits for tarn, not for another queue. */
+static bool is_suspended(const struct kube_workloads *workloads, const struct workload *workload)
+{
+    const struct kube_pod *pod = workload->suspended;
+    uint64_t ignored;
+
+    return pod && (!workload->needs_managed ||
+                   map_get(&workloads->managed, map_hash(pod->namespace, strlen(pod->namespace)),
+                           &ignored));
+}
+
+/* The pods of an arrival in the order of the ranks; malloc'd. */
+static const struct kube_pod **pods_of(const struct workload *workload)
+{
+    const struct kube_pod **pods = mem_zero(workload->size + 1, sizeof(pods[0]));
+
+    for (uint32_t i = 0; i < workload->size; i++)
+        pods[i] = workload->suspended ? workload->suspended : workload->pods.items[i];
+    return pods;
+}
+
+/* Change the object of a workload, and an annotation of it: words NULL removes that. */
+static void change_object(struct kube_workloads *workloads, const struct workload *workload,
+                          json_t *patch, const char *note, const char *words)
+{
+    json_object_set_new(patch, "metadata", json_pack("{s:{s:s?}}", "annotations", note, words));
+    kube_client_call(
+        workloads->client,
+        &(struct kube_call){ .method = "PATCH",
+                             .path = workload->object[0] ? workload->object : workload->owner_path,
+                             .type = "application/merge-patch+json",
+                             .body = patch,
+                             .patience_ms = PATIENCE_MS });
+}
+
+static int compare_pods(const void *a, const void *b)
+{
+    return kube_pod_compare(*(const struct kube_pod *const *)a, *(const struct kube_pod *const *)b);
+}
+
+/* ---- conditions ---- */
+
+static void set_condition(struct kube_workloads *workloads, const struct kube_pod *pod,
+                          const char *words)
+{
+    AUTO_FREE char *path =
+        mem_printf("/api/v1/namespaces/%s/pods/%s/status", pod->namespace, pod->name);
+    json_t *condition =
+        json_pack("{s:s, s:s, s:s, s:s}", "type", "PodScheduled", "status", "False", "reason",
+                  pod->is_gated ? "SchedulingGated" : "Unschedulable", "message", words);
+
+    kube_client_call(
+        workloads->client,
+        &(struct kube_call){ .method = "PATCH",
+                             .path = path,
+                             .type = "application/strategic-merge-patch+json",
+                             .body = json_pack("{s:{s:s}, s:{s:[o]}}", "metadata", "uid", pod->uid,
+                                               "status", "conditions", condition) });
+}
+
+static void say(struct kube_workloads *workloads, struct workload *workload, const char *words)
+{
+    size_t most = workload->words ? 1 : SAID_TO_ALL;
+
+    if (workload->words && strcmp(workload->words, words) == 0)
+        return;
+    free(workload->words);
+    workload->words = mem_string(words);
+    for (size_t i = 0; i < workload->pods.count && i < most; i++)
+        set_condition(workloads, workload->pods.items[i], words);
+    if (workload->suspended)
+        change_object(workloads, workload, json_object(), KUBE_WAITS, words);
+}
+
+/* Pods that do not start together with others become workloads of their own. */
+static void split(struct kube_workloads *workloads, struct workload *workload)
+{
+    for (size_t i = 0; i < workload->pods.count; i++) {
+        const struct kube_pod *pod = workload->pods.items[i];
+        struct kube_group alone = single(pod);
+        struct workload *own = find_or_add(workloads, &alone);
+        list_add(&own->pods, pod);
+    }
+    workload->pods.count = 0;
+}
+
+/* ---- how many pods ---- */
+
+struct question {
+    struct kube_workloads *workloads;
+    char *key;
+};
+
+static void on_object(void *user, const struct kube_reply *reply)
+{
+    struct question *question = user;
+    struct kube_workloads *workloads = question->workloads;
+    struct workload *workload = find(workloads, question->key);
+
+    if (workload) {
+        workload->is_asking = false;
+        if (kube_reply_is_ok(reply))
+            workload->size = kube_group_size(workload->kind, reply->body);
+        workload->is_split =
+            kube_reply_is_ok(reply) && kube_group_is_split(workload->kind, reply->body);
+        if (workload->size == 0) {
+            AUTO_FREE char *words =
+                mem_printf("tarn: it is not known how many pods start together: %s",
+                           reply->words ? reply->words : "its object does not say it");
+            say(workloads, workload, words);
+            workload->due = uv_now(workloads->options.loop) + ASK_MS;
+        }
+    }
+    free(question->key);
+    free(question);
+}
+
+static void ask_size(struct kube_workloads *workloads, struct workload *workload)
+{
+    struct question *question = mem_zero(1, sizeof(*question));
+
+    question->workloads = workloads;
+    question->key = mem_string(workload->key);
+    workload->is_asking = true;
+    workload->asked_at = uv_now(workloads->options.loop);
+    kube_client_call(workloads->client, &(struct kube_call){ .method = "GET",
+                                                             .path = workload->object,
+                                                             .patience_ms = PATIENCE_MS,
+                                                             .done = on_object,
+                                                             .user = question });
+}
+
+/* ---- arrivals ---- */
+
+static void arrive(struct kube_workloads *workloads, struct workload *workload)
+{
+    const struct engine_reports *reports = &workloads->options.reports;
+    char name[512];
+    struct error err;
+
+    mem_sort(workload->pods.items, workload->pods.count, sizeof(workload->pods.items[0]),
+             compare_pods);
+    AUTO_FREE const struct kube_pod **pods = pods_of(workload);
+    const struct kube_pod *first = pods[0];
+    AUTO_FREE char *document = kube_document(pods, workload->size, workloads->nodes, &err);
+    if (!document) {
+        AUTO_FREE char *words = mem_printf("tarn cannot schedule it: %s", err.text);
+        say(workloads, workload, words);
+        workload->due = uv_now(workloads->options.loop) + AGAIN_MS;
+        return;
+    }
+    kube_nodes_report(workloads->nodes, false); /* labels that the document requires */
+    format_name(workload, name, sizeof(name));
+    struct engine_arrival arrival = { .name = name,
+                                      .document = document,
+                                      .user = first->namespace,
+                                      .account = first->queue[0] ? first->queue : first->namespace,
+                                      .uid = (uint32_t)geteuid(),
+                                      .gid = (uint32_t)getegid() };
+    workload->stage = REPORTED;
+    workload->was_noted = workload->was_started = false;
+    reports->arrived(reports->user, &arrival);
+}
+
+static void restart(struct workload *workload)
+{
+    workload->stage = GATHERING;
+    workload->generation++;
+    workload->job = 0;
+    workload->short_since = 0;
+    free(workload->words);
+    workload->words = NULL;
+}
+
+static void withdraw(struct kube_workloads *workloads, struct workload *workload, const char *why)
+{
+    const struct engine_reports *reports = &workloads->options.reports;
+    char name[512];
+
+    format_name(workload, name, sizeof(name));
+    reports->withdrawn(reports->user, name, why);
+    restart(workload);
+}
+
+/* A waiting job whose pods are gone is cancelled, unless its controller replaces them. */
+static void look_at_missing(struct kube_workloads *workloads, struct workload *workload)
+{
+    uint64_t now = uv_now(workloads->options.loop);
+
+    if (workload->pods.count >= workload->size || workload->suspended) {
+        workload->short_since = 0;
+        return;
+    }
+    if (workload->short_since == 0)
+        workload->short_since = now;
+    uint64_t most = workload->pods.count == 0 ? VANISH_MS : SHORT_MS;
+    if (now - workload->short_since >= most)
+        withdraw(workloads, workload, "its pods were deleted in Kubernetes");
+}
+
+static void look_at_extra(struct kube_workloads *workloads, struct workload *workload)
+{
+    uint64_t now = uv_now(workloads->options.loop);
+
+    if (workload->pods.count == 0)
+        workload->extra_since = 0;
+    else if (workload->extra_since == 0)
+        workload->extra_since = now;
+    else if (now - workload->extra_since >= EXTRA_MS)
+        split(workloads, workload);
+}
+
+/* Pods are missing. A workload that has run in part makes fewer than it made at first. */
+static void gather(struct kube_workloads *workloads, struct workload *workload)
+{
+    if (workload->object[0] && uv_now(workloads->options.loop) - workload->asked_at >= ASK_MS)
+        ask_size(workloads, workload);
+    if (workload->words)
+        return;
+    AUTO_FREE char *words =
+        mem_printf("tarn waits for all pods of the workload: %zu of %" PRIu32 " exist",
+                   workload->pods.count, workload->size);
+    say(workloads, workload, words);
+}
+
+static void look_at(struct kube_workloads *workloads, struct workload *workload)
+{
+    uint64_t now = uv_now(workloads->options.loop);
+
+    if (workload->is_split) {
+        split(workloads, workload);
+        return;
+    }
+    if (workload->stage == KNOWN)
+        look_at_missing(workloads, workload);
+    if (workload->stage == STARTED)
+        look_at_extra(workloads, workload);
+    if (workload->stage != GATHERING || workload->is_asking || now < workload->due ||
+        (workload->pods.count == 0 && !is_suspended(workloads, workload)))
+        return;
+    for (size_t i = 0; i < workload->pods.count; i++) {
+        if (workload->pods.items[i]->is_gated_by_others)
+            return;
+    }
+    if (workload->size == 0 && workload->object[0])
+        ask_size(workloads, workload);
+    else if (workload->size == 0)
+        workload->size = (uint32_t)workload->pods.count;
+    else if (workload->pods.count >= workload->size || workload->suspended)
+        arrive(workloads, workload);
+    else
+        gather(workloads, workload);
+}
+
+void kube_workloads_tick(struct kube_workloads *workloads)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < workloads->all.count; i++) {
+        struct workload *workload = workloads->all.items[i];
+        look_at(workloads, workload);
+        if (workload->stage != GATHERING || workload->pods.count > 0 || workload->is_asking ||
+            workload->suspended) {
+            workloads->all.items[kept++] = workload;
+            continue;
+        }
+        map_remove(&workloads->by_key, map_hash(workload->key, strlen(workload->key)));
+        workload_destroy(workload);
+    }
+    workloads->all.count = kept;
+}
+
+/* ---- what tarn says ---- */
+
+void kube_workloads_answer(struct kube_workloads *workloads, const char *name, uint64_t job,
+                           const struct error *err)
+{
+    struct workload *workload = find_named(workloads, name);
+
+    if (!workload || workload->stage != REPORTED)
+        return;
+    if (job > 0) {
+        workload->job = job;
+        workload->stage = KNOWN;
+        return;
+    }
+    AUTO_FREE char *words = mem_printf("tarn refuses it: %s", err->text);
+    say(workloads, workload, words);
+    workload->stage = GATHERING;
+    workload->due = uv_now(workloads->options.loop) + AGAIN_MS;
+}
+
+static void delete_pods(struct kube_workloads *workloads, const struct workload *workload)
+{
+    for (size_t i = 0; i < workload->pods.count; i++) {
+        const struct kube_pod *pod = workload->pods.items[i];
+        AUTO_FREE char *path =
+            mem_printf("/api/v1/namespaces/%s/pods/%s", pod->namespace, pod->name);
+        kube_client_call(
+            workloads->client,
+            &(struct kube_call){ .method = "DELETE",
+                                 .path = path,
+                                 .body = json_pack("{s:{s:s}}", "preconditions", "uid", pod->uid),
+                                 .patience_ms = PATIENCE_MS });
+    }
+}
+
+/* It must not run: its controller would make new pods for ever. */
+static void stop(struct kube_workloads *workloads, struct workload *workload, const char *words)
+{
+    json_t *patch = kube_group_suspend(workload->kind, true);
+    bool can_suspend = patch && (workload->object[0] || workload->owner_path[0]);
+
+    workload->due = uv_now(workloads->options.loop) + STOP_MS;
+    if (can_suspend) {
+        change_object(workloads, workload, patch, KUBE_STOPPED, words);
+    } else {
+        json_decref(patch);
+        delete_pods(workloads, workload);
+    }
+}
+
+void kube_workloads_note(struct kube_workloads *workloads, const char *name, uint64_t job,
+                         const char *words, enum engine_fate fate)
+{
+    struct workload *workload = find_named(workloads, name);
+    AUTO_FREE char *said = mem_printf("tarn job %" PRIu64 ": %s", job, words);
+
+    if (!workload || (workload->job != 0 && workload->job != job))
+        return;
+    if (fate == ENGINE_WAITS) {
+        workload->was_noted = true;
+        if (workload->stage != STARTED)
+            say(workloads, workload, said);
+        return;
+    }
+    /* over at once: an earlier job of this name, and the pods are new */
+    if (fate == ENGINE_CANCELLED && (workload->was_noted || workload->was_started))
+        stop(workloads, workload, said);
+    restart(workload);
+}
+
+const struct kube_pod **kube_workloads_take(struct kube_workloads *workloads, const char *name,
+                                            uint32_t most, uint32_t *ret_count)
+{
+    struct workload *workload = find_named(workloads, name);
+    const struct kube_pod **taken = mem_zero(most + 1, sizeof(taken[0]));
+
+    *ret_count = 0;
+    if (!workload)
+        return taken;
+    mem_sort(workload->pods.items, workload->pods.count, sizeof(workload->pods.items[0]),
+             compare_pods);
+    for (size_t i = 0; i < workload->pods.count && *ret_count < most; i++)
+        taken[(*ret_count)++] = workload->pods.items[i];
+    if (workload->suspended && workload->stage != STARTED)
+        change_object(workloads, workload, kube_group_suspend(workload->kind, false), KUBE_WAITS,
+                      NULL);
+    workload->stage = STARTED;
+    workload->was_started = true;
+    workload->short_since = 0;
+    free(workload->words);
+    workload->words = NULL;
+    return taken;
+}
+
+void kube_workloads_end(struct kube_workloads *workloads, const char *name)
+{
+    struct workload *workload = find_named(workloads, name);
+
+    if (workload && workload->stage == STARTED)
+        workload->stage = KNOWN;
+}
+
+const struct kube_pod *kube_workloads_heir(struct kube_workloads *workloads, const char *name,
+                                           const char *role, uint32_t device_count)
+{
+    struct workload *workload = find_named(workloads, name);
+
+    for (size_t i = 0; workload && i < workload->pods.count; i++) {
+        const struct kube_pod *pod = workload->pods.items[i];
+        if (strcmp(pod->group.role, role) == 0 && pod->device_count == device_count)
+            return pod;
+    }
+    return NULL;
+}

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tarn, the API server, etcd and kwok are killed while pods, gangs and Jobs come and go on a real Kubernetes with fake nodes.
+
+An observer follows all pods in the order in which the API server stored their changes. At each change it checks that no GPU is
+given to two pods, and that no pod changes its node. $TARN_KUBE_ROUNDS rounds (10 unless given) of $TARN_KUBE_SEED."""
+import http.client
+import os
+import random
+import threading
+import time
+
+import pytest
+
+import kube_cluster
+from kube import nodes
+from kube.api import Refused
+from kube_cluster import check_sound, is_active, namespace, pod, wait_until
+
+pytestmark = kube_cluster.needed(engine=True)
+ROUNDS = int(os.environ.get("TARN_KUBE_ROUNDS", "10"))
+SEED = int(os.environ.get("TARN_KUBE_SEED", "1"))
+NODES = 6
+
+
+class Observer(threading.Thread):
+    """Of all pods with GPUs that tarn chose. It goes on where it was after the API server was away."""
+
+    def __init__(self, cluster):
+        super().__init__(daemon=True)
+        self.cluster = cluster
+        self.faults, self.held, self.nodes, self.bound, self.changes = [], {}, {}, {}, 0
+        self.version = None  # None: list first
+        self.ending = False
+
+    def run(self):
+        while not self.ending:
+            try:
+                self.follow()
+            except (OSError, ValueError, http.client.HTTPException):
+                time.sleep(0.05)
+            except Refused as refused:
+                if refused.status == 410:
+                    self.version = None
+                time.sleep(0.05)
+
+    def follow(self):
+        """A list, if what came before is not known any more, and the changes after it."""
+        if not self.version:
+            listed = self.cluster.api.get("/api/v1/pods")
+            there = {one["metadata"]["uid"] for one in listed["items"]}
+            self.held = {place: holder for place, holder in self.held.items() if holder in there}
+            for one in sorted(listed["items"], key=is_active):  # what has ended gives back first
+                self.see("MODIFIED", one)
+            self.version = listed["metadata"]["resourceVersion"]
+        for event in self.cluster.api.watch("/api/v1/pods", self.version, timeoutSeconds=5, allowWatchBookmarks="true"):
+            if event["type"] == "ERROR":
+                self.version = None
+                return
+            self.version = event["object"]["metadata"]["resourceVersion"]
+            if event["type"] != "BOOKMARK":
+                self.see(event["type"], event["object"])
+
+    def see(self, kind, one):
+        self.changes += 1
+        uid, node = one["metadata"]["uid"], one["spec"].get("nodeName")
+        if node and self.nodes.setdefault(uid, node) != node:
+            self.faults.append(f"{one['metadata']['name']} was on {self.nodes[uid]}, and is on {node}")
+        if node:
+            self.bound.setdefault(uid, time.monotonic())
+        holds = node and kind != "DELETED" and is_active(one)
+        chosen = one["metadata"].get("annotations", {}).get("tarn.dev/gpus", "")
+        wanted = {(node, gpu) for gpu in chosen.split(",") if gpu} if holds else set()
+        for place in [place for place, holder in self.held.items() if holder == uid and place not in wanted]:
+            del self.held[place]
+        for place in wanted:
+            if self.held.setdefault(place, uid) != uid:
+                self.faults.append(f"{place} was given to {one['metadata']['name']} while {self.held[place]} had it")
+
+    def stop(self):
+        self.ending = True
+        self.join(60)
+        return self.faults
+
+
+class Load:
+    """Pods, gangs and Jobs that end by themselves."""
+
+    def __init__(self, cluster, space, chance):
+        self.cluster, self.space, self.chance = cluster, space, chance
+        self.count, self.pods, self.gangs, self.jobs, self.deleted = 0, set(), {}, set(), set()
+
+    def ends(self):
+        return {"kube.tarn.dev/run-for": f"{self.chance.randrange(100, 3000)}ms"}
+
+    def create(self, thing):
+        """Also while the API server is away, or dies: then it is there already at the second try."""
+        def created():
+            try:
+                self.cluster.api.create(thing, self.space)
+                return True
+            except Refused as refused:
+                return refused.status == 409
+            except (OSError, http.client.HTTPException):
+                return False
+        wait_until(f"{thing['metadata']['name']} is created", created)
+
+    def add(self):
+        self.count += 1
+        kind, gpus = self.chance.choice(("pod", "pod", "gang", "job")), self.chance.choice((1, 2, 4, 8))
+        keys = dict(gpus=gpus, scheduler="tarn", fake=True, annotations=self.ends())
+        if kind == "pod":
+            name = f"p{self.count}"
+            self.create(pod(name, **keys))
+            self.pods.add(name)
+        elif kind == "gang":
+            members = [f"g{self.count}-{number}" for number in range(self.chance.randrange(2, NODES))]
+            keys["annotations"]["tarn.dev/gang-size"] = str(len(members))
+            for name in members:
+                self.create(pod(name, labels={"tarn.dev/gang": f"g{self.count}"}, **keys))
+            self.gangs[f"g{self.count}"] = members
+            self.pods.update(members)
+        else:
+            name = f"j{self.count}"
+            job = kube_cluster.job(name, count=self.chance.randrange(1, 4), **keys)
+            job["spec"]["backoffLimit"] = 100  # a pod that tarn evicts counts as one that failed
+            self.create(job)
+            self.jobs.add(name)
+
+    def unfinished(self):
+        pods = {one["metadata"]["name"]: one["status"]["phase"] for one in self.cluster.api.pods(self.space)}
+        left = [name for name in self.pods if pods.get(name) != "Succeeded"]
+        return left + [name for name in self.jobs if not kube_cluster.is_complete(self.cluster, self.space, name)]
+
+    def words(self):
+        """What is left, with the state of Jobs."""
+        told = []
+        for name in self.unfinished():
+            job = self.cluster.api.find(f"/apis/batch/v1/namespaces/{self.space}/jobs/{name}") if name in self.jobs else None
+            told.append(f"{name} {job['metadata'].get('annotations')} {job['spec']['suspend']} {job['status']}" if job else name)
+        return "\n".join(told)
+
+
+def kill_tarn(cluster, daemon, chance):
+    daemon.kill()
+    time.sleep(chance.random() * 0.5)
+    daemon.start()
+
+
+def kill_api_server(cluster, daemon, chance):
+    cluster.kill("kube-apiserver")
+    time.sleep(chance.random())
+    cluster.launch_api_server()
+
+
+def kill_etcd(cluster, daemon, chance):
+    """The API server waits for it."""
+    cluster.kill("etcd")
+    time.sleep(chance.random() * 0.5)
+    cluster.launch_etcd()
+    wait_until("the API server answers again", cluster.is_ready)
+
+
+def kill_both(cluster, daemon, chance):
+    """tarn starts while there is no API server, or in the middle of its start."""
+    cluster.kill("kube-apiserver")
+    daemon.kill()
+    starting = threading.Thread(target=cluster.launch_api_server)
+    starting.start()
+    time.sleep(chance.random() * 2)
+    daemon.start()
+    starting.join()
+
+
+def kill_kwok(cluster, daemon, chance):
+    cluster.kill("kwok")
+    time.sleep(chance.random())
+    nodes.restart_kwok(cluster)
+
+
+FAULTS = (kill_tarn, kill_tarn, kill_api_server, kill_etcd, kill_both, kill_kwok)
+
+
+@pytest.fixture
+def cluster():
+    with kube_cluster.running(fake=NODES) as cluster:
+        yield cluster
+
+
+def play(cluster, daemon, load, chance):
+    """One round: things begin while something is killed."""
+    for _ in range(chance.randrange(1, 4)):
+        load.add()
+    chance.choice(FAULTS)(cluster, daemon, chance)
+    for _ in range(chance.randrange(1, 4)):
+        load.add()
+
+
+def test_nothing_is_lost_or_given_twice(cluster, make_daemon):
+    chance = random.Random(SEED)
+    daemon = make_daemon(devices="none")
+    kube_cluster.start_daemon(daemon, cluster)
+    observer = Observer(cluster)
+    observer.start()
+    with namespace(cluster) as space:
+        load = Load(cluster, space, chance)
+        for number in range(ROUNDS):
+            try:
+                play(cluster, daemon, load, chance)
+                if number % 5 == 4:  # not more than can run; kwok forgets pods when its requests fail, until it starts again
+                    kill_kwok(cluster, daemon, chance)
+                    cluster.explained(space, f"all of round {number} is done", lambda: not load.unfinished())
+            except AssertionError as error:
+                raise AssertionError(f"seed {SEED}, round {number}: {load.words()}\n{error}\n{daemon.words()[-3000:]}") from None
+            assert not observer.faults, (SEED, number, observer.faults)
+        kill_kwok(cluster, daemon, chance)
+        cluster.explained(space, "all of it is done", lambda: not load.unfinished())
+        check_sound(cluster)
+        assert observer.stop() == [] and observer.changes > ROUNDS
+        wait_until("tarn has seen all ends", lambda: all(job["state"] == "ended" for job in daemon.api.jobs()))
+        jobs = daemon.api.jobs()
+        assert len(jobs) >= ROUNDS
+        # All pods have succeeded. An attempt that was lost, as far as tarn knew, may have been one of these.
+        wrong = [(job["id"], job["name"], job["result"], job["reason"]) for job in jobs if job["result"] not in ("ok", "lost")]
+        lost = [(job["id"], job["name"], job["reason"]) for job in jobs if job["result"] == "lost"]
+        print(f"seed {SEED}: {len(jobs)} jobs, {observer.changes} changes, lost: {lost}")
+        assert not wrong and len(lost) <= len(jobs) // 5, (wrong, lost)
+    daemon.verify()

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the engine kube takes from other schedulers and queues, and how pods share or avoid GPUs and nodes; on fake nodes."""
+import subprocess
+
+import pytest
+
+import kube_cluster
+from kube_cluster import check_sound, condition, namespace, pod, wait_until
+from tarn_test import TARN
+
+pytestmark = kube_cluster.needed(engine=True)
+PORT = {"containers": [{"name": "main", "image": "x", "ports": [{"containerPort": 80, "hostPort": 80}]}]}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with kube_cluster.running(fake=4) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def space(cluster):
+    with namespace(cluster) as name:
+        yield name
+
+
+@pytest.fixture
+def daemon(make_daemon, cluster, tmp_path):
+    daemon = make_daemon(devices="none")
+    config = tmp_path / "tarn.yaml"
+    config.write_text("kube: {devices: exact, schedulers: [kai-scheduler, volcano]}\n")
+    daemon.options += ["--config", str(config)]
+    kube_cluster.start_daemon(daemon, cluster)
+    daemon.kill() # `devices` takes effect with a start
+    daemon.start()
+    wait_until("its nodes are known", lambda: len(daemon.api.get("/v1/nodes")["nodes"]) == 4)
+    yield daemon
+    check_sound(cluster)
+
+
+def message(cluster, space, name):
+    return condition(cluster.api.pod(name, space)).get("message", "")
+
+
+def notes(cluster, path):
+    return cluster.api.get(path)["metadata"].get("annotations", {})
+
+
+def test_a_suspended_job_waits_without_pods_and_is_resumed(cluster, daemon, space):
+    big, small = (kube_cluster.job(name, count=4, gpus=gpus, suspend=True, labels={"tarn.dev/queue": "default"}, scheduler="tarn")
+                  for name, gpus in (("big", 8), ("small", 1)))
+    cluster.api.create(big, space)
+    cluster.wait_pods(space, "Running", 4)
+    cluster.api.create(small, space)
+    path = f"/apis/batch/v1/namespaces/{space}/jobs/small"
+    wait_until("it says why it waits", lambda: "wanted, 0 free" in notes(cluster, path).get("tarn.dev/waits", ""))
+    assert cluster.api.get(path)["spec"]["suspend"] and len(cluster.api.pods(space)) == 4
+    number = next(job["id"] for job in daemon.api.jobs() if job["name"] == "big")
+    subprocess.run([TARN, "cancel", str(number)], env=daemon.environment(), check=True, capture_output=True)
+    cluster.explained(space, "the small one runs", lambda: not cluster.api.get(path)["spec"]["suspend"])
+    stopped = f"/apis/batch/v1/namespaces/{space}/jobs/big"
+    wait_until("the big one is suspended", lambda: cluster.api.get(stopped)["spec"]["suspend"])
+    assert "cancelled by" in notes(cluster, stopped)["tarn.dev/stopped"]
+    cluster.wait_pods(space, "Running", 4)
+    assert "tarn.dev/waits" not in notes(cluster, path)
+
+
+def test_a_queue_of_kueue_counts_in_managed_namespaces_only(cluster, daemon, space):
+    labels = {"kueue.x-k8s.io/queue-name": "user-queue"}
+    cluster.api.create(kube_cluster.job("sample", count=3, suspend=True, labels=labels, scheduler="tarn"), space)
+    cluster.api.create(pod("marker", scheduler="tarn", gpus=1), space)
+    cluster.wait_pods(space, "Running", 1) # tarn has looked at the Job by then
+    assert len(daemon.api.jobs()) == 1
+    cluster.api.patch(f"/api/v1/namespaces/{space}", {"metadata": {"labels": {"tarn.dev/managed": "true"}}})
+    cluster.wait_pods(space, "Running", 4)
+
+
+def test_pods_of_other_schedulers_share_a_gpu(cluster, daemon, space):
+    for name, notes in (("half", {"gpu-fraction": "0.5"}), ("third", {"gpu-memory": "20000"}), ("ours", {"tarn.dev/share": "0.25"})):
+        cluster.api.create(pod(name, scheduler="kai-scheduler" if name != "ours" else "tarn", annotations=notes), space)
+    cluster.wait_pods(space, "Running", 3)
+    held = {job["name"]: job["gpus"] for job in daemon.api.jobs()}
+    assert held == {"half": "0.5", "third": "mem=20000M", "ours": "0.25"}, held
+    chosen = cluster.api.pod("half", space)["metadata"]["annotations"]
+    assert chosen["tarn.dev/gpus"].isdigit() and chosen["tarn.dev/job"].isdigit()
+    cluster.api.create(pod("both", scheduler="tarn", gpus=1, annotations={"tarn.dev/share": "0.5"}), space)
+    wait_until("it is refused", lambda: message(cluster, space, "both") == "tarn cannot schedule it: it requests GPUs and a part of one")
+
+
+def test_host_ports_and_replicas_keep_apart(cluster, daemon, space):
+    for number in range(5):
+        cluster.api.create(pod(f"port{number}", scheduler="tarn", containers=PORT["containers"]), space)
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    for number in range(5):
+        cluster.api.create(pod(f"web{number}", scheduler="tarn", labels={"app": "web"}, affinity=apart), space)
+    cluster.wait_pods(space, "Running", 8)
+    for start in ("port", "web"):
+        places = [one["spec"].get("nodeName") for one in cluster.api.pods(space) if one["metadata"]["name"].startswith(start)]
+        assert sorted(places, key=str).count(None) == 1 and len(set(places)) == 5, places
+
+
+def test_what_is_not_supported_is_said_in_the_condition(cluster, daemon, space):
+    cluster.api.create(pod("rdma", scheduler="tarn", containers=[{"name": "main", "image": "x", "resources": {"limits": {"rdma/hca": "1"}}}]), space)
+    wait_until("it says so", lambda: message(cluster, space, "rdma") == "tarn cannot schedule it: resource rdma/hca is not supported")
+    assert not daemon.api.jobs()
+
+
+def test_a_second_daemon_stands_by_and_takes_over(cluster, daemon, make_daemon, space):
+    cluster.api.create(pod("first", scheduler="tarn", gpus=8), space)
+    cluster.wait_pods(space, "Running", 1)
+    second = make_daemon(devices="none")
+    second.extra["KUBECONFIG"] = cluster.kubeconfig
+    second.options += ["--engine", "kube"]
+    second.start()
+    number = second.api.submit({"command": ["true"], "sender_cwd": "/tmp"})
+    wait_until("it says why", lambda: "another daemon is in charge of the cluster" in subprocess.run(
+        [TARN, "why", str(number)], env=second.environment(), text=True, capture_output=True, timeout=60).stdout)
+    assert not second.api.get("/v1/nodes")["nodes"]
+    daemon.terminate() # it gives up the lease
+    wait_until("the second one is in charge", lambda: len(second.api.get("/v1/nodes")["nodes"]) == 4)
+    for number in range(4):
+        cluster.api.create(pod(f"later{number}", scheduler="tarn", gpus=8), space)
+    cluster.wait_pods(space, "Running", 4)
+    check_sound(cluster)
+    assert cluster.api.pod("first", space)["status"]["phase"] == "Running"
