@@ -38,6 +38,7 @@ def daemon(make_daemon, cluster, tmp_path):
     templates.mkdir()
     config = tmp_path / "tarn.yaml"
     config.write_text(f"kube: {{templates: {templates}, devices: exact}}\nqueues: {{research: {{weight: 2}}, production: {{weight: 1}}}}\n")
+    os.makedirs(daemon.state, exist_ok=True)
     (templates / "default.yaml").write_text(template([daemon.state, str(tmp_path), *SYSTEM]))
     daemon.options += ["--config", str(config)]
     kube_cluster.start_daemon(daemon, cluster)

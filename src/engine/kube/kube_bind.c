@@ -14,6 +14,7 @@
 #include "io/log.h"
 
 enum {
+    TRIES_MAX = 5,   /* of a binding that is refused, before the attempt is given up */
     EVICT_MS = 5000, /* a refused eviction is repeated */
     PATIENCE_MS = 60000,
     GRACE_LEAST_S = 1, /* 0 would drop the object while its processes run */
@@ -78,48 +79,9 @@ static void give_back(struct kube_attempts *attempts, struct slot *slot)
         kube_workloads_see(attempts->workloads, pod);
 }
 
-static void on_checked(void *user, const struct kube_reply *reply)
-{
-    struct binding *binding = user;
-    struct kube_attempts *attempts = binding->attempts;
-    struct slot *slot = slot_binding(binding);
-    const char *node = kube_text(kube_at(reply->body, "spec", NULL), "nodeName");
-
-    if (slot) {
-        slot->is_checking = false;
-        if (reply->status == KUBE_NOT_FOUND) {
-            ; /* the watch says so, too */
-        } else if (kube_reply_is_ok(reply) && strcmp(node, slot->node) == 0) {
-            slot->state = SLOT_BOUND;
-        } else if (kube_reply_is_ok(reply)) {
-            AUTO_FREE char *reason =
-                node[0] ? mem_printf("Kubernetes: pod %s was bound to node %s by another scheduler",
-                                     slot->pod->name, node)
-                        : mem_printf("Kubernetes: %.140s", slot->attempt->reason);
-            give_back(attempts, slot);
-            attempt_undo(attempts, slot->attempt, reason);
-        } else { /* until it is known: what may be bound must not be counted as free */
-            slot->evict_due = uv_now(attempts->options.loop) + EVICT_MS;
-        }
-    }
-    free(binding);
-}
-
 static char *pod_path(const struct kube_pod *pod, const char *rest)
 {
     return mem_printf("/api/v1/namespaces/%s/pods/%s%s", pod->namespace, pod->name, rest);
-}
-
-void slot_check(struct kube_attempts *attempts, struct slot *slot)
-{
-    AUTO_FREE char *path = pod_path(slot->pod, "");
-
-    slot->is_checking = true;
-    kube_client_call(attempts->client, &(struct kube_call){ .method = "GET",
-                                                            .path = path,
-                                                            .patience_ms = PATIENCE_MS,
-                                                            .done = on_checked,
-                                                            .user = binding_of(attempts, slot) });
 }
 
 static void on_bound(void *user, const struct kube_reply *reply)
@@ -195,6 +157,77 @@ static void ungate(struct kube_attempts *attempts, struct slot *slot)
                                                             .user = binding_of(attempts, slot) });
 }
 
+static void request_binding(struct kube_attempts *attempts, struct slot *slot)
+{
+    if (slot->pod->is_gated)
+        ungate(attempts, slot);
+    else
+        send_binding(attempts, slot);
+}
+
+/* It is not bound, and an earlier request cannot bind it any more. */
+static void bind_again(struct kube_attempts *attempts, struct slot *slot)
+{
+    struct attempt *attempt = slot->attempt;
+    AUTO_FREE char *reason = mem_printf("Kubernetes: %.140s", attempt->reason);
+
+    if (attempt->is_undone || attempt->is_stopping) {
+        give_back(attempts, slot);
+    } else if (++slot->failures < TRIES_MAX) {
+        request_binding(attempts, slot);
+    } else {
+        give_back(attempts, slot);
+        attempt_undo(attempts, attempt, reason);
+    }
+}
+
+static void on_checked(void *user, const struct kube_reply *reply)
+{
+    struct binding *binding = user;
+    struct kube_attempts *attempts = binding->attempts;
+    struct slot *slot = slot_binding(binding);
+    const char *node = kube_text(kube_at(reply->body, "spec", NULL), "nodeName");
+
+    free(binding);
+    if (!slot)
+        return;
+    slot->is_checking = false;
+    if (reply->status == KUBE_NOT_FOUND || reply->status == KUBE_CONFLICT)
+        return;                     /* that pod is gone: the watch says so, too */
+    if (!kube_reply_is_ok(reply)) { /* what may be bound must not be counted as free */
+        slot->evict_due = uv_now(attempts->options.loop) + EVICT_MS;
+    } else if (!node[0]) {
+        bind_again(attempts, slot);
+    } else if (strcmp(node, slot->node) == 0) {
+        slot->state = SLOT_BOUND;
+        if (slot->attempt->is_undone || slot->attempt->is_stopping)
+            slot_evict(attempts, slot);
+    } else {
+        AUTO_FREE char *reason = mem_printf(
+            "Kubernetes: pod %s was bound to node %s by another scheduler", slot->pod->name, node);
+        give_back(attempts, slot);
+        attempt_undo(attempts, slot->attempt, reason);
+    }
+}
+
+/* The change raises the version of the pod: a binding that was delayed on its way, or in the store
+ * of the API server, cannot take effect after it. The answer says whether one did before. */
+void slot_check(struct kube_attempts *attempts, struct slot *slot)
+{
+    AUTO_FREE char *path = pod_path(slot->pod, "");
+    json_t *body = json_pack("{s:{s:s, s:{s:o}}}", "metadata", "uid", slot->pod->uid, "annotations",
+                             KUBE_CHECKED, json_sprintf("%" PRIu64, uv_hrtime()));
+
+    slot->is_checking = true;
+    kube_client_call(attempts->client, &(struct kube_call){ .method = "PATCH",
+                                                            .path = path,
+                                                            .type = "application/merge-patch+json",
+                                                            .body = body,
+                                                            .patience_ms = PATIENCE_MS,
+                                                            .done = on_checked,
+                                                            .user = binding_of(attempts, slot) });
+}
+
 void slot_bind(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod)
 {
     kube_workloads_gone(attempts->workloads, pod);
@@ -202,10 +235,8 @@ void slot_bind(struct kube_attempts *attempts, struct slot *slot, const struct k
     slot->state = SLOT_BINDING;
     free(slot->role);
     slot->role = mem_string(pod->group.role);
-    if (pod->is_gated)
-        ungate(attempts, slot);
-    else
-        send_binding(attempts, slot);
+    slot->failures = 0;
+    request_binding(attempts, slot);
 }
 
 /* ---- eviction ---- */

@@ -25,6 +25,8 @@
 #define KUBE_JOB     KUBE_PREFIX "job"     /* annotation: the job of tarn */
 #define KUBE_ATTEMPT KUBE_PREFIX "attempt" /* annotation: INSTANCE/JOB.ATTEMPT/RANK */
 #define KUBE_GPUS    KUBE_PREFIX "gpus"    /* annotation: the chosen GPUs */
+/* annotation: when tarn last made sure whether it is bound */
+#define KUBE_CHECKED KUBE_PREFIX "checked"
 /* annotation, of a suspended workload: why it waits */
 #define KUBE_WAITS KUBE_PREFIX "waits"
 /* annotation, of tarn's own jobs: the file that gets the output */

@@ -33,9 +33,10 @@ struct slot {
     char *role;
     uint32_t rank, device_count;
     enum slot_state state;
-    bool is_started;  /* reported */
-    bool is_checking; /* a failed binding is looked at */
-    bool has_end;     /* outcome is set: reported unless its pod is replaced */
+    bool is_started;   /* reported */
+    bool is_checking;  /* a failed binding is looked at */
+    bool has_end;      /* outcome is set: reported unless its pod is replaced */
+    uint32_t failures; /* of its binding */
     uint64_t empty_since, evict_due;
     struct engine_outcome outcome;
     json_t *own;               /* the pod to create; NULL: it exists, or comes from outside */
