@@ -192,9 +192,8 @@ static void on_checked(void *user, const struct kube_reply *reply)
     if (!slot)
         return;
     slot->is_checking = false;
-    if (reply->status == KUBE_NOT_FOUND || reply->status == KUBE_CONFLICT)
-        return;                     /* that pod is gone: the watch says so, too */
-    if (!kube_reply_is_ok(reply)) { /* what may be bound must not be counted as free */
+    if (!kube_reply_is_ok(reply)) {
+        /* what may be bound must not be counted as free; if the pod is gone, the watch says so */
         slot->evict_due = uv_now(attempts->options.loop) + EVICT_MS;
     } else if (!node[0]) {
         bind_again(attempts, slot);
