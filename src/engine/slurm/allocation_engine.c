@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/slurm/allocation_engine.h"
+#include "engine/instance.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,7 @@
 #include "engine/slurm/allocation.h"
 #include "engine/slurm/node_readings.h"
 #include "engine/slurm/relay/relay_link.h"
-#include "engine/slurm/slurm_instance.h"
+#include "engine/slurm/slurm_devices.h"
 #include "engine/slurm/slurm_meeting.h"
 #include "engine/slurm/slurm_order.h"
 #include "engine/slurm/slurm_worker.h"
@@ -66,7 +67,7 @@ static struct {
     bool is_changed;                                               /* nodes have to be reported */
     char problem[ERROR_TEXT_SIZE], nodes_problem[ERROR_TEXT_SIZE]; /* of requests to Slurm */
     char told[ERROR_TEXT_SIZE + 64];                               /* by trouble() */
-    char instance[SLURM_INSTANCE_SIZE];
+    char instance[ENGINE_INSTANCE_SIZE];
     char *relay;
 } only;
 
@@ -786,7 +787,7 @@ int allocation_engine_create(const struct engine_options *options, struct engine
     only.options = *options;
     only.allocations.rules = options->rules;
     only.allocations.instance = only.instance;
-    int code = slurm_instance_open(options->state_dir, only.instance, err);
+    int code = engine_instance_open(options->state_dir, "slurm", only.instance, err);
     if (code == 0)
         code = copy_parts(options->state_dir, err);
     if (code == 0)

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "engine/slurm/exporter_answer.h"
 #include "engine/slurm/gres.h"
-#include "engine/slurm/slurm_instance.h"
+#include "engine/slurm/slurm_devices.h"
 #include "io/log.h"
 
 enum { TIMEOUT_MS = 3000, IDLE_MS = 1000, CONNECTIONS_MAX = 128, XIDS_MAX = 16 };

@@ -13,12 +13,13 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "engine/instance.h"
 #include "engine/slurm/allocation.h"
 #include "engine/slurm/allocation_engine.h"
 #include "engine/slurm/gres.h"
 #include "engine/slurm/node_readings.h"
 #include "engine/slurm/slurm_adopt.h"
-#include "engine/slurm/slurm_instance.h"
+#include "engine/slurm/slurm_devices.h"
 #include "engine/slurm/slurm_meeting.h"
 #include "engine/slurm/slurm_order.h"
 #include "engine/slurm/slurm_worker.h"
@@ -66,7 +67,7 @@ struct slurm_engine {
     struct node_readings *readings;
     struct slurm_largest largest; /* node that was reported */
     uv_timer_t timer;
-    char instance[SLURM_INSTANCE_SIZE];
+    char instance[ENGINE_INSTANCE_SIZE];
     LIST(struct attempt) attempts;    /* ascending */
     LIST(struct attempt_name) unsure; /* an earlier daemon may have submitted them */
     char problem[ERROR_TEXT_SIZE], nodes_problem[ERROR_TEXT_SIZE]; /* of requests to Slurm */
@@ -846,7 +847,7 @@ static int open_instance(const char *state_dir, struct error *err)
     AUTO_FREE char *path = mem_printf("%s/slurm-instance", state_dir);
     struct stat about;
 
-    int code = slurm_instance_open(state_dir, only.instance, err);
+    int code = engine_instance_open(state_dir, "slurm", only.instance, err);
     only.seen_at = stat(path, &about) == 0 ? about.st_mtim.tv_sec : time(NULL);
     return code;
 }
