@@ -54,7 +54,7 @@ static json_t *schema_of_part(const struct path_part *part)
                      REQUEST_NAME_SIZE, "pattern", "^[^/]+$");
 }
 
-static json_t *parameters_of(const struct operation *operation)
+json_t *openapi_parameters(const struct operation *operation)
 {
     json_t *list = json_array();
     const char *end;
@@ -73,6 +73,13 @@ static json_t *parameters_of(const struct operation *operation)
             json_object_set_new(parameter, "allowEmptyValue", json_true());
         json_array_append_new(list, parameter);
     }
+    return list;
+}
+
+static json_t *parameters_of(const struct operation *operation)
+{
+    json_t *list = openapi_parameters(operation);
+
     if (operation->content == CONTENT_TAGGED)
         json_array_append_new(list,
                               json_pack("{s:s}", "$ref", "#/components/parameters/IfNoneMatch"));
