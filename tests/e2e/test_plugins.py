@@ -12,7 +12,7 @@ import tarn_test
 from tarn_test import PATIENCE_S, TARN
 
 ROOT = os.path.abspath(os.path.join(tarn_test.HERE, "..", ".."))
-PACKAGES = ["mcp==2.3.0"]
+PACKAGES = ["mcp==2.3.0", "submitit==1.5.4", "hydra-core==1.3.8", "hydra-submitit-launcher==1.2.0"]
 
 
 @pytest.fixture(scope="session")
@@ -83,3 +83,118 @@ def test_the_official_client_of_mcp_uses_the_tools(run, api, mode, version):
     assert {"jobs", "why", "submit", "cancel"} <= set(said["tools"])
     assert api.get("/v1/jobs/%d" % said["submitted"])["gpus"] == "1"
     assert said["is_error"] and "99" in said["wrong"]
+
+
+# ---- submitit ----
+
+SUBMITIT = """
+import os, sys, time, submitit
+
+def add(left, right):
+    print("adding", left, right)
+    return left + right
+
+def place():
+    env = submitit.JobEnvironment()
+    return env.cluster, env.global_rank, env.num_tasks, os.environ["TARN_GPU_COUNT"]
+
+def fail():
+    raise ValueError("as expected")
+
+class Counter:
+    # Waits until it was stopped once, and goes on with what it had then.
+    def __init__(self):
+        self.seen = 0
+
+    def __call__(self):
+        self.seen += 1
+        open("running", "w").close()
+        while self.seen < 2:
+            time.sleep(0.05)
+        return self.seen
+
+    def checkpoint(self):
+        return submitit.helpers.DelayedSubmission(self)
+
+if __name__ == "__main__":
+    executor = submitit.AutoExecutor(folder=sys.argv[1], cluster="tarn")
+    executor.update_parameters(timeout_min=10, cpus_per_task=1, mem_gb=1, tarn_priority=-3)
+"""
+
+
+def test_submitit_runs_functions_as_jobs(run, api):
+    said = run(SUBMITIT + """
+    job = executor.submit(add, 2, 3)
+    print(job.result(), job.job_id, job.stdout().count("adding 2 3"))
+    print([job.result() for job in executor.map_array(add, [1, 2, 3], [10, 20, 30])])
+""", "runs/%j").splitlines()
+    assert said == ["5 1 1", "[11, 22, 33]"]
+    job = api.get("/v1/jobs/1")
+    assert job["priority"] == -3 and job["request"]["max_duration"] == 600 and job["memory"] == 1024
+
+
+def test_a_job_of_submitit_with_several_tasks_is_a_gang(run):
+    said = run(SUBMITIT + """
+    executor.update_parameters(tasks_per_node=2, gpus_per_node=4)
+    print(sorted(executor.submit(place).results()))
+    executor.update_parameters(gpus_per_node=3)
+    try:
+        executor.submit(place)
+    except ValueError as failure:
+        print(failure)
+""", "runs").splitlines()
+    assert said == ["[('tarn', 0, 2, '2'), ('tarn', 1, 2, '2')]",
+                    "gpus_per_node=3: expected a multiple of tasks_per_node=2; each task has GPUs of its own"]
+
+
+def test_failures_come_back_to_submitit(run):
+    said = run(SUBMITIT + """
+    try:
+        executor.submit(fail).result()
+    except submitit.core.utils.FailedJobError as failure:
+        print("as expected" in str(failure))
+    job = executor.submit(time.sleep, 600)
+    job.cancel()
+    while not job.done(force_check=True):
+        time.sleep(0.05)
+    print(job.state)
+    try:
+        executor.update_parameters(tarn_colour="red")
+    except NameError as failure:
+        print("Unknown argument 'colour'" in str(failure))
+""", "runs").splitlines()
+    assert said == ["True", "CANCELLED", "True"]
+
+
+def test_a_job_of_submitit_that_is_stopped_goes_on_from_its_checkpoint(run):
+    said = run(SUBMITIT + """
+    import tarn
+    job = executor.submit(Counter())
+    while not os.path.exists("running"):
+        time.sleep(0.05)
+    with tarn.Client() as client:
+        client.requeue(job.job_id)
+    print(job.result())
+""", "runs").splitlines()
+    assert said == ["2"]
+
+
+# ---- Hydra ----
+
+HYDRA = """
+import hydra, os, submitit
+
+@hydra.main(version_base=None, config_path=None)
+def main(config):
+    print("lr", config.lr, "job", submitit.JobEnvironment().job_id)
+    return float(config.lr)
+
+main()
+"""
+
+
+def test_hydra_launches_its_sweep_as_jobs(run, api):
+    run(HYDRA, "-m", "hydra/launcher=tarn", "+lr=0.1,0.01", "hydra.sweep.dir=sweep", "hydra.launcher.gpus_per_node=1",
+        "hydra.launcher.priority=-3")
+    jobs = [api.get("/v1/jobs/%d" % job["id"]) for job in api.get("/v1/jobs?all=1")["jobs"]]
+    assert [(job["name"], job["gpus"], job["priority"], job["result"]) for job in jobs] == [("program", "1", -3, "ok")] * 2
