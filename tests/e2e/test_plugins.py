@@ -12,7 +12,7 @@ import tarn_test
 from tarn_test import PATIENCE_S, TARN
 
 ROOT = os.path.abspath(os.path.join(tarn_test.HERE, "..", ".."))
-PACKAGES = ["mcp==2.3.0", "submitit==1.5.4", "hydra-core==1.3.8", "hydra-submitit-launcher==1.2.0"]
+PACKAGES = ["mcp==2.3.0", "submitit==1.5.4", "hydra-core==1.3.8", "hydra-submitit-launcher==1.2.0", "snakemake==9.27.1"]
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +37,7 @@ class Programs:
         self.daemon = daemon
 
     def run(self, source, *words, status=0):
-        """A program of this text, which jobs can import; its output."""
+        """A program of this text, which jobs can import; its output, or what it says of a failure that is expected."""
         path = os.path.join(self.daemon.root, "program.py")
         with open(path, "w") as file:
             file.write(source)
@@ -46,7 +46,7 @@ class Programs:
         done = subprocess.run([os.path.join(self.folder, "python"), path, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               cwd=self.daemon.root, env=environment, timeout=PATIENCE_S * 4)
         assert done.returncode == status, done.stdout[-3000:] + done.stderr[-6000:]
-        return done.stdout
+        return done.stderr if status else done.stdout
 
 
 @pytest.fixture
@@ -198,3 +198,65 @@ def test_hydra_launches_its_sweep_as_jobs(run, api):
         "hydra.launcher.priority=-3")
     jobs = [api.get("/v1/jobs/%d" % job["id"]) for job in api.get("/v1/jobs?all=1")["jobs"]]
     assert [(job["name"], job["gpus"], job["priority"], job["result"]) for job in jobs] == [("program", "1", -3, "ok")] * 2
+
+
+# ---- Snakemake ----
+
+SNAKEFILE = """
+rule all:
+    input: "sum"
+
+rule number:
+    output: "number.{value}"
+    resources: mem_mb=512, runtime=30, gpu=1, tarn_priority=-3
+    shell: "echo {wildcards.value} > {output}"
+
+rule add:
+    input: "number.1", "number.2"
+    output: "sum"
+    shell: "cat {input} | awk '{{ sum += $1 }} END {{ print sum }}' > {output}"
+
+rule fail:
+    output: "never"
+    shell: "echo told; false"
+
+rule large:
+    output: "large"
+    resources: gpu=99
+    shell: "touch {output}"
+"""
+
+
+@pytest.fixture
+def snakemake(run, daemon):
+    with open(os.path.join(daemon.root, "Snakefile"), "w") as file:
+        file.write(SNAKEFILE)
+
+    def call(*words, status=0):
+        return run("import sys; from snakemake.cli import main; main()", "--executor", "tarn", "--jobs", "4",
+                   "--seconds-between-status-checks", "1", *words, status=status)
+
+    return call
+
+
+def test_snakemake_runs_its_rules_as_jobs(snakemake, daemon, api):
+    snakemake("--latency-wait", "10")
+    with open(os.path.join(daemon.root, "sum")) as file:
+        assert file.read() == "3\n"
+    jobs = [api.get("/v1/jobs/%d" % job["id"]) for job in api.get("/v1/jobs?all=1")["jobs"]]
+    assert [(job["name"], job["result"], job["cpus"], job["gpus"], job["priority"]) for job in jobs] == [
+        ("number", "ok", 1, "1", -3), ("number", "ok", 1, "1", -3), ("add", "ok", 1, "", 0)]
+    assert jobs[0]["memory"] == 512 and jobs[0]["request"]["max_duration"] == 1800
+
+
+def test_a_group_of_snakemake_is_one_job(snakemake, api):
+    snakemake("--groups", "number=numbers", "add=numbers", "--latency-wait", "10", "--group-components", "numbers=1")
+    [job] = api.get("/v1/jobs?all=1")["jobs"]
+    job = api.get("/v1/jobs/%d" % job["id"])
+    assert (job["result"], job["cpus"], job["gpus"]) == ("ok", 2, "2")
+
+
+def test_snakemake_reports_the_failure_of_a_job(programs, snakemake, api):
+    assert "refused: " in snakemake("large", status=1)
+    assert "job 1 failed, exit status 1; tarn logs 1 shows its output" in snakemake("never", status=1)
+    assert api.get("/v1/jobs/1")["result"] == "failed"
