@@ -15,10 +15,9 @@ ROOT = os.path.abspath(os.path.join(tarn_test.HERE, "..", ".."))
 PACKAGES = ["mcp==2.3.0", "submitit==1.5.4", "hydra-core==1.3.8", "hydra-submitit-launcher==1.2.0", "snakemake==9.27.1"]
 
 
-@pytest.fixture(scope="session")
-def programs():
+def install(name, *packages):
     """The folder with a Python that has the packages, and that of tarn as its wheel installs it."""
-    folder, why = pypi.install("plugins", *PACKAGES)
+    folder, why = pypi.install(name, *packages)
     if folder is None:
         pytest.skip("the packages cannot be installed: " + why)
     made = tarn_test.make_folder()
@@ -27,8 +26,13 @@ def programs():
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
         if done.returncode != 0:
             pytest.skip("the wheel cannot be installed: " + done.stdout[-500:])
-    yield folder
     tarn_test.remove_folder(made)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def programs():
+    return install("plugins", *PACKAGES)
 
 
 class Programs:
@@ -36,12 +40,12 @@ class Programs:
         self.folder = folder
         self.daemon = daemon
 
-    def run(self, source, *words, status=0):
+    def run(self, source, *words, status=0, **more):
         """A program of this text, which jobs can import; its output, or what it says of a failure that is expected."""
         path = os.path.join(self.daemon.root, "program.py")
         with open(path, "w") as file:
             file.write(source)
-        environment = dict(self.daemon.own_environment(), TARN_SOCKET=self.daemon.socket, **self.daemon.env())
+        environment = dict(self.daemon.own_environment(), TARN_SOCKET=self.daemon.socket, **self.daemon.env(**more))
         environment["PATH"] = os.path.dirname(TARN) + os.pathsep + environment["PATH"]
         done = subprocess.run([os.path.join(self.folder, "python"), path, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               cwd=self.daemon.root, env=environment, timeout=PATIENCE_S * 4)
@@ -260,3 +264,51 @@ def test_snakemake_reports_the_failure_of_a_job(programs, snakemake, api):
     assert "refused: " in snakemake("large", status=1)
     assert "job 1 failed, exit status 1; tarn logs 1 shows its output" in snakemake("never", status=1)
     assert api.get("/v1/jobs/1")["result"] == "failed"
+
+
+# ---- Airflow ----
+
+AIRFLOW = """
+import datetime, subprocess, sys, threading, time, tarn
+from airflow.exceptions import AirflowException
+from airflow.sdk import DAG
+from tarn.airflow import TarnOperator
+
+with DAG("days", start_date=datetime.datetime(2026, 1, 1), schedule=None) as dag:
+    first = TarnOperator(task_id="first", command="printf 'day {{ params.day }}'; exit {{ params.status }}",
+                         job={"gpus": 1, "name": "of-{{ params.day }}"}, params={"day": "monday", "status": 0})
+    first >> TarnOperator(task_id="second", command=["sh", "-c", "exit 3"])
+
+if __name__ == "__main__":
+    subprocess.run([sys.executable, "-m", "airflow", "db", "migrate"], check=True, stdout=subprocess.DEVNULL)
+    print({task.task_id: str(task.state) for task in dag.test().get_task_instances()})
+    operator = TarnOperator(task_id="long", command="sleep 600")
+    failures = []
+
+    def execute():
+        try:
+            operator.execute({})
+        except AirflowException as failure:
+            failures.append(str(failure))
+
+    thread = threading.Thread(target=execute)
+    thread.start()
+    with tarn.Client() as client:
+        while not any(job.name == "long" and job.state == "running" for job in client.list()):
+            time.sleep(0.05)
+    operator.on_kill()
+    thread.join()
+    print(failures)
+"""
+
+
+def test_airflow_runs_a_task_as_a_job(daemon, api):
+    folder = install("airflow", "apache-airflow==3.1.3")
+    home = os.path.join(daemon.root, "airflow")
+    os.makedirs(os.path.join(home, "dags"))
+    said = Programs(folder, daemon).run(AIRFLOW, AIRFLOW_HOME=home, AIRFLOW__CORE__LOAD_EXAMPLES="False", AIRFLOW__CORE__DAGS_FOLDER=daemon.root)
+    assert "{'first': 'success', 'second': 'failed'}" in said and "day monday" in said
+    assert "job 2 failed, exit status 3" in said and "['job 3 cancelled" in said
+    jobs = api.get("/v1/jobs?all=1")["jobs"]
+    assert [(job["name"], job["gpus"], job["result"]) for job in jobs] == [
+        ("of-monday", "1", "ok"), ("second", "", "failed"), ("long", "", "cancelled")]
