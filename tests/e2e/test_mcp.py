@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 import tarn_test
+from test_door import Box, log_in
 from tarn_test import IS_ROOT, PATIENCE_S, TARN, wait_until
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -60,6 +61,8 @@ class Assistant:
         return {tool["name"]: tool for tool in self.ask("tools/list")["result"]["tools"]}
 
     def stop(self):
+        if self.process.stdin.closed:
+            return
         self.process.stdin.close()
         assert self.process.wait(PATIENCE_S) == 0
         self.process.stdout.close()
@@ -277,3 +280,23 @@ def test_a_daemon_may_start_and_restart_meanwhile(make_daemon, make_assistant):
         assistant.tool("submit", run="true", hold=True, confirm=confirm)
     daemon.start()
     assert assistant.tool("submit", run="true", hold=True, confirm=confirm)["submitted"][0]["id"] == 1
+
+
+def test_a_token_to_read_reads_a_daemon_elsewhere_and_changes_nothing(make_assistant):
+    box = Box(tarn_test.make_folder())
+    try:
+        job = box.daemon.api.submit(run="true", hold=True)
+        environment = {key: value for key, value in box.daemon.own_environment().items() if not key.startswith("TARN_")}
+        environment.update(HOME=box.home, TARN_HOST=box.url)
+        log_in(box, scope="read")
+        assistant = make_assistant(environment)
+        assert assistant.tool("whoami")["scope"] == "read"
+        assert assistant.tool("job", job=job)["state"] == "held"
+        for name, arguments in (("submit", {"run": "true"}), ("cancel", {"job": job})):
+            with pytest.raises(ToolError, match="the scope of the token is 'read'; expected 'submit'"):
+                assistant.act(name, **arguments)
+        assert [one["state"] for one in box.daemon.api.get("/v1/jobs?all=1")["jobs"]] == ["held"]
+        assistant.stop()
+    finally:
+        box.stop()
+        tarn_test.remove_folder(box.root)
