@@ -66,9 +66,10 @@ json_t *openapi_parameters(const struct operation *operation)
                                               "schema", schema_of_part(part)));
     }
     for (const struct query_key *key = operation->query; key->key; key++) {
-        json_t *parameter = json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", key->key, "in", "query",
-                                      "required", key->kind == QUERY_NEEDED, "description",
-                                      key->meaning, "schema", schema_of_key(key));
+        json_t *parameter = json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", key->key, "in",
+                                      key->kind == QUERY_HEADER ? "header" : "query", "required",
+                                      key->kind == QUERY_NEEDED, "description", key->meaning,
+                                      "schema", schema_of_key(key));
         if (key->kind == QUERY_FLAG)
             json_object_set_new(parameter, "allowEmptyValue", json_true());
         json_array_append_new(list, parameter);
