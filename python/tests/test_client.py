@@ -435,6 +435,27 @@ class Inside(world.DaemonCase):
             file.write(text)
         return self.submit([sys.executable, path], env={"PYTHONPATH": os.path.dirname(os.path.dirname(tarn.__file__))}, **keys)
 
+    def test_a_job_reports_values(self):
+        job = self.run_program("""
+import fractions, tarn
+print("tarn.report none")
+print("tarn.report [1]")
+print(" 10%", end="")
+tarn.report(step=1, loss=0.5, phase="warm up")
+tarn.report(step=2, loss=fractions.Fraction(1, 4), samples_per_second=float("nan"))
+try:
+    tarn.report(loss=object())
+except TypeError:
+    print("refused", end="")
+""")
+        self.assertEqual(self.client.wait(job, 60).result, "ok")
+        first, second = self.client.reports(job)
+        self.assertEqual({key: first[key] for key in ("step", "loss", "phase")}, {"step": 1, "loss": 0.5, "phase": "warm up"})
+        self.assertEqual((second["step"], second["loss"]), (2, 0.25))
+        self.assertNotEqual(second["samples_per_second"], second["samples_per_second"])  # not a number
+        self.assertLessEqual(self.client.get(job).submitted.timestamp(), first["time"])
+        self.assertTrue(self.client.logs(job).endswith("refused"))
+
     def test_a_job_saves_its_work_and_stops(self):
         job = self.run_program("""
 import time, tarn

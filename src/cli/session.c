@@ -317,17 +317,29 @@ static int nobody_there(const struct session *session, int code, struct error *e
     return error_set(err, -ENODATA, "no daemon is running; tarn up starts one");
 }
 
+int session_call(struct session *session, const struct client_request *request,
+                 struct client_reply *ret, struct error *err)
+{
+    int code = client_call(session->client, request, ret, err);
+
+    if (code < 0)
+        return nobody_there(session, code, err);
+    if (ret->status < 400)
+        return 0;
+    code = refusal_read(ret->status, text_string(&ret->body), ret->body.length, err);
+    client_reply_release(ret);
+    return code;
+}
+
 static int exchange(struct session *session, const struct client_request *request, json_t **ret,
                     struct error *err)
 {
     struct client_reply reply;
 
-    int code = client_call(session->client, request, &reply, err);
+    int code = session_call(session, request, &reply, err);
     if (code < 0)
-        return nobody_there(session, code, err);
-    if (reply.status >= 400)
-        code = refusal_read(reply.status, text_string(&reply.body), reply.body.length, err);
-    else if (ret)
+        return code;
+    if (ret)
         code = json_parse(text_string(&reply.body), reply.body.length, CLIENT_REPLY_MAX,
                           reply_source, ret, err);
     client_reply_release(&reply);

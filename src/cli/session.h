@@ -39,6 +39,10 @@ bool session_is_held(const struct session *session);
  * (refused for another reason). */
 int session_send(struct session *session, const char *method, const char *path, const json_t *body,
                  json_t **ret, struct error *err);
+/* One request with a reply of any type. *ret is only set on success; the caller releases it. Fails
+ * as session_send(). */
+int session_call(struct session *session, const struct client_request *request,
+                 struct client_reply *ret, struct error *err);
 /* POST a submission under a key of its own: when the connection is lost, it is sent again for some
  * seconds, and accepted once. */
 int session_submit(struct session *session, const char *path, const json_t *body, json_t **ret,

@@ -75,6 +75,11 @@ static void each_parameter_is_described_once(void **state)
             in_query += !is_path;
             assert_true(!is_path || strstr(operations[i].path, part));
             assert_true(!is_path || json_is_true(AT(parameter, "required")));
+            const struct query_key *key =
+                operation_key(&operations[i], json_string_value(AT(parameter, "name")));
+            if (key)
+                assert_string_equal(json_string_value(AT(parameter, "in")),
+                                    key->kind == QUERY_HEADER ? "header" : "query");
         }
         for (const char *c = operations[i].path; *c; c++)
             braces += *c == '{';

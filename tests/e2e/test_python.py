@@ -31,11 +31,12 @@ def wheel():
 
 def test_the_wheel_has_the_package_and_its_types(wheel):
     version = re.search(r"version: '([0-9.]+)'", tarn_test.read_file(os.path.join(ROOT, "meson.build")))[1]
-    source = os.path.join(ROOT, "python", "src", "tarn")
+    source = os.path.join(ROOT, "python", "src")
     assert os.path.basename(wheel) == "tarn-%s-py3-none-any.whl" % version
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if ".dist-info/" not in name]
-        assert sorted(names) == sorted("tarn/" + name for name in os.listdir(source) if name != "__pycache__")
+        assert sorted(names) == sorted("%s/%s" % (package, name) for package in os.listdir(source)
+                                       for name in os.listdir(os.path.join(source, package)) if name != "__pycache__")
         metadata = archive.read("tarn-%s.dist-info/METADATA" % version).decode()
     assert "\nRequires-Python: >=3.9\n" in metadata and "Requires-Dist" not in metadata
 

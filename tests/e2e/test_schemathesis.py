@@ -8,11 +8,11 @@ it comes from PyPI, into a folder of the build; $TARN_SCHEMATHESIS names one tha
 import os
 import socket
 import subprocess
-import sys
 import threading
 
 import pytest
 
+import pypi
 import tarn_test
 from tarn_test import BUILD, wait_until
 
@@ -52,21 +52,8 @@ def find_program():
     named = os.environ.get("TARN_SCHEMATHESIS")
     if named:
         return named, ""
-    folder = os.path.join(BUILD, "schemathesis")
-    program = os.path.join(folder, "bin", "schemathesis")
-    if os.access(program, os.X_OK):
-        return program, ""
-    said = ""
-    for command in ([sys.executable, "-m", "venv", folder],
-                    [os.path.join(folder, "bin", "pip"), "install", "-q", "--disable-pip-version-check", VERSION]):
-        try:
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
-        except (OSError, subprocess.TimeoutExpired) as failure:
-            return None, str(failure)
-        if done.returncode != 0:
-            said = (done.stdout.strip().splitlines() or ["it does not say why"])[-1]
-            return None, "%s: %s" % (os.path.basename(command[0]), said)
-    return program, ""
+    folder, why = pypi.install("schemathesis", VERSION)
+    return folder and os.path.join(folder, "schemathesis"), why
 
 
 class Bridge:

@@ -180,6 +180,27 @@ def logs(job: JobLike, *, stream: str = "output", rank: int = 0, tail: Optional[
                 lambda body: body.decode("utf-8", "replace"), is_text=True)
 
 
+REPORT = "tarn.report "  # stands before the values of tarn.report() in the output
+
+
+def _reports(body: bytes) -> list[dict[str, Any]]:
+    """What is not complete, or was written by something else, is none. A progress bar may stand before it in its line."""
+    found = []
+    for line in body.decode("utf-8", "replace").splitlines():
+        try:
+            value = json.loads(line.partition(REPORT)[2])
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            found.append(value)
+    return found
+
+
+def reports(job: JobLike, *, rank: int = 0) -> Call[list[dict[str, Any]]]:
+    """What the job has reported so far by tarn.report(), each with its `time` in seconds since 1970."""
+    return Call("GET", "/v1/jobs/%s/output" % id_of(job) + _query({"rank": rank}), _reports, is_text=True)
+
+
 def _action(job: JobLike, verb: str, **keys: Any) -> Call[list[int]]:
     return Call("POST", "/v1/jobs/%s/%s" % (id_of(job), verb) + _query(keys), _numbers)
 

@@ -140,6 +140,7 @@ class Client:
     why = _bind(_calls.why)
     when = _bind(_calls.when)
     logs = _bind(_calls.logs)
+    reports = _bind(_calls.reports)
     cancel = _bind(_calls.cancel)
     hold = _bind(_calls.hold)
     release = _bind(_calls.release)

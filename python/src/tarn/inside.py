@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import signal
+import sys
+import time
 from collections.abc import Iterable
 from typing import Optional, Union
 
+from ._calls import REPORT
 from .client import Client
 
 _asked_to_stop = False
@@ -49,6 +53,16 @@ def checkpoint(path: Union[str, os.PathLike[str], None] = None) -> None:
         return
     with Client() as client:
         client.checkpointed(number)
+
+
+def report(**values: object) -> None:
+    """Report values such as loss=0.3, step=100 or samples_per_second=1200; Client.reports() reads them, also while the job runs.
+
+    They are a line of the standard output, with the time, so they are kept as long as the output is. A value is a number, text,
+    True, False, None, or what float() takes."""
+    line = REPORT + json.dumps({"time": round(time.time(), 3), **values}, default=float)
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 def _on_signal(number: int, frame: object) -> None:

@@ -54,7 +54,7 @@ static json_t *schema_of_part(const struct path_part *part)
                      REQUEST_NAME_SIZE, "pattern", "^[^/]+$");
 }
 
-static json_t *parameters_of(const struct operation *operation)
+json_t *openapi_parameters(const struct operation *operation)
 {
     json_t *list = json_array();
     const char *end;
@@ -66,13 +66,21 @@ static json_t *parameters_of(const struct operation *operation)
                                               "schema", schema_of_part(part)));
     }
     for (const struct query_key *key = operation->query; key->key; key++) {
-        json_t *parameter = json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", key->key, "in", "query",
-                                      "required", key->kind == QUERY_NEEDED, "description",
-                                      key->meaning, "schema", schema_of_key(key));
+        json_t *parameter = json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", key->key, "in",
+                                      key->kind == QUERY_HEADER ? "header" : "query", "required",
+                                      key->kind == QUERY_NEEDED, "description", key->meaning,
+                                      "schema", schema_of_key(key));
         if (key->kind == QUERY_FLAG)
             json_object_set_new(parameter, "allowEmptyValue", json_true());
         json_array_append_new(list, parameter);
     }
+    return list;
+}
+
+static json_t *parameters_of(const struct operation *operation)
+{
+    json_t *list = openapi_parameters(operation);
+
     if (operation->content == CONTENT_TAGGED)
         json_array_append_new(list,
                               json_pack("{s:s}", "$ref", "#/components/parameters/IfNoneMatch"));

@@ -6,7 +6,13 @@
 
 #include <jansson.h>
 
+struct operation;
+
 /* version: of the program; new. */
 json_t *openapi_document(const char *version);
+
+/* What stands in its path, its query and its headers, each as a parameter of the description; new.
+ */
+json_t *openapi_parameters(const struct operation *operation);
 
 #endif
