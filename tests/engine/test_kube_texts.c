@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "engine/kube/client/kube_json.h"
 #include "engine/kube/kube_document.h"
 #include "engine/kube/kube_fits.h"
-#include "engine/kube/kube_json.h"
 #include "engine/kube/kube_node.h"
 #include "engine/kube/kube_own.h"
 #include "engine/kube/kube_pod.h"

@@ -17,7 +17,7 @@
  */
 
 #include "core/engine.h"
-#include "engine/kube/kube_client.h"
+#include "engine/kube/client/kube_client.h"
 #include "engine/kube/kube_nodes.h"
 #include "engine/kube/kube_workloads.h"
 

@@ -8,7 +8,7 @@
 #include <uv.h>
 
 #include "base/text.h"
-#include "engine/kube/kube_json.h"
+#include "engine/kube/client/kube_json.h"
 #include "engine/kube/kube_names.h"
 #include "engine/kube/kube_own.h"
 #include "io/log.h"

@@ -7,7 +7,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "engine/kube/kube_json.h"
+#include "engine/kube/client/kube_json.h"
 
 json_t *kube_fits_read(const json_t *spec)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "engine/kube/kube_json.h"
+#include "engine/kube/client/kube_json.h"
 #include "engine/kube/kube_names.h"
 
 enum { SIZE_MAX_PODS = 100000 };

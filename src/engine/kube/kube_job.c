@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "engine/kube/kube_json.h"
+#include "engine/kube/client/kube_json.h"
 #include "engine/kube/kube_names.h"
 
 /* The label with its queue; NULL: none. */

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/quantity.h"
 #include "core/model_name.h"
-#include "engine/kube/kube_json.h"
+#include "engine/kube/client/kube_json.h"
 #include "engine/kube/kube_names.h"
 #include "engine/kube/kube_pod.h"
 

@@ -9,8 +9,8 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "engine/kube/client/kube_json.h"
 #include "engine/kube/kube_fits.h"
-#include "engine/kube/kube_json.h"
 
 enum { LABELS_MAX = 900 };
 

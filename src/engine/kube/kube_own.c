@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "core/job/request.h"
-#include "engine/kube/kube_json.h"
+#include "engine/kube/client/kube_json.h"
 #include "engine/kube/kube_names.h"
 #include "io/file.h"
 #include "wire/json.h"

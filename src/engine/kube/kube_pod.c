@@ -9,8 +9,8 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/quantity.h"
+#include "engine/kube/client/kube_json.h"
 #include "engine/kube/kube_fits.h"
-#include "engine/kube/kube_json.h"
 #include "engine/kube/kube_names.h"
 
 enum { GRACE_S = 30, SIGNAL_BASE = 128 };

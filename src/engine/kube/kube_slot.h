@@ -14,7 +14,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "core/engine.h"
-#include "engine/kube/kube_client.h"
+#include "engine/kube/client/kube_client.h"
 #include "engine/kube/kube_nodes.h"
 #include "engine/kube/kube_workloads.h"
 

@@ -10,8 +10,8 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "engine/kube/client/kube_json.h"
 #include "engine/kube/kube_document.h"
-#include "engine/kube/kube_json.h"
 #include "engine/kube/kube_names.h"
 
 #define NAME_START "kube/"

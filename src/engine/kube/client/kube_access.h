@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef ENGINE_KUBE_KUBE_ACCESS_H
-#define ENGINE_KUBE_KUBE_ACCESS_H
+#ifndef ENGINE_KUBE_CLIENT_KUBE_ACCESS_H
+#define ENGINE_KUBE_CLIENT_KUBE_ACCESS_H
 
 /* kube_access - where the API server is, and the credentials for it
  *

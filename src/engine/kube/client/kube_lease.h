@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef ENGINE_KUBE_KUBE_LEASE_H
-#define ENGINE_KUBE_KUBE_LEASE_H
+#ifndef ENGINE_KUBE_CLIENT_KUBE_LEASE_H
+#define ENGINE_KUBE_CLIENT_KUBE_LEASE_H
 
 /* kube_lease - one daemon at a time is in charge of a cluster
  *
@@ -10,7 +10,7 @@
  * again. If another daemon holds the lease by then, this program ends: what it knows is old.
  */
 
-#include "engine/kube/kube_client.h"
+#include "engine/kube/client/kube_client.h"
 
 struct kube_lease;
 

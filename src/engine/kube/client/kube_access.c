@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/kube/kube_access.h"
+#include "engine/kube/client/kube_access.h"
 
 #include <curl/curl.h>
 #include <errno.h>

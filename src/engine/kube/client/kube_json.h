@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef ENGINE_KUBE_KUBE_JSON_H
-#define ENGINE_KUBE_KUBE_JSON_H
+#ifndef ENGINE_KUBE_CLIENT_KUBE_JSON_H
+#define ENGINE_KUBE_CLIENT_KUBE_JSON_H
 
 /* kube_json - access to the fields of API objects */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef ENGINE_KUBE_KUBE_CLIENT_H
-#define ENGINE_KUBE_KUBE_CLIENT_H
+#ifndef ENGINE_KUBE_CLIENT_KUBE_CLIENT_H
+#define ENGINE_KUBE_CLIENT_KUBE_CLIENT_H
 
 /* kube_client - requests to the API server, and lists that are kept up to date
  *
@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "engine/kube/kube_access.h"
+#include "engine/kube/client/kube_access.h"
 
 struct uv_loop_s;
 struct kube_client;
