@@ -36,7 +36,7 @@ def has_lua():
 def missing_engine():
     """Why tarn cannot use a cluster here, or None."""
     if not os.path.exists(os.path.join(BUILD, "src", "engine", "tarn-engine-slurm.so")):
-        return "the engine slurm is not built: install libslurm-dev, then meson setup --reconfigure"
+        return "the engine slurm is not built: install libslurm-dev, then meson setup --wipe"
     return missing()
 
 

@@ -10,7 +10,7 @@ from tarn_test import BUILD, TARN, Refused, read_file, wait_until
 
 MODULE = os.path.join(BUILD, "src", "engine", "tarn-engine-slurm.so")
 REASON = slurm_cluster.missing() or (None if os.path.exists(MODULE) else
-                                     "the engine slurm is not built: install libslurm-dev, then meson setup --reconfigure")
+                                     "the engine slurm is not built: install libslurm-dev, then meson setup --wipe")
 pytestmark = pytest.mark.skipif(REASON is not None, reason=REASON or "")
 
 
