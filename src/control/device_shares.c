@@ -25,11 +25,19 @@ static unsigned kinds_of(const struct request *request)
 
 /* ---- devices that are divided elsewhere ---- */
 
-/* The parts of a device; 0: it cannot be shared. */
-static uint32_t parts_of(const struct device *device, bool is_by_mps)
+/* The value of a label that the device or its node has; NULL: neither has it. */
+static const char *stated(const struct state *state, const struct device *device, const char *label)
 {
-    const char *parts = label_value(device->labels, ENGINE_LABEL_PARTS);
-    const char *mps = label_value(device->labels, ENGINE_LABEL_MPS);
+    const char *of_device = label_value(device->labels, label);
+
+    return of_device ? of_device : label_value(state->nodes.items[device->node].labels, label);
+}
+
+/* The parts of a device; 0: it cannot be shared. */
+static uint32_t parts_of(const struct state *state, const struct device *device, bool is_by_mps)
+{
+    const char *parts = stated(state, device, ENGINE_LABEL_PARTS);
+    const char *mps = stated(state, device, ENGINE_LABEL_MPS);
     const char *value = is_by_mps || !parts ? mps : parts;
     unsigned long count = value ? strtoul(value, NULL, 10) : 0;
 
@@ -59,7 +67,7 @@ static int round_up(const struct state *state, struct gpu_ask *ask, struct error
     uint32_t most = 0;
 
     LIST_EACH (const struct device, device, &state->devices) {
-        uint32_t parts = may_have(ask, device) ? parts_of(device, is_by_mps) : 0;
+        uint32_t parts = may_have(ask, device) ? parts_of(state, device, is_by_mps) : 0;
         if (parts == 0)
             continue;
         uint32_t milli = (uint32_t)(parts_for(ask, device, parts) * GPU_MILLI / parts);

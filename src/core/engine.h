@@ -161,7 +161,7 @@ struct engine_node {
     const char *rack, *block; /* "": not known */
     const char *boot;         /* boot ID of the node; "": not known */
     const char *reason;       /* with is_down or is_drained */
-    const char *labels;       /* comma-separated; NULL: none */
+    const char *labels;       /* comma-separated; they hold for its devices, too; NULL: none */
     int64_t cpu_milli, memory_mib;
     bool is_down, is_drained;
     bool is_on_call; /* with is_down: the engine can bring it up; see want() */
