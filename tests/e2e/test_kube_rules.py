@@ -65,6 +65,27 @@ def test_a_suspended_job_waits_without_pods_and_is_resumed(cluster, daemon, spac
     assert "tarn.dev/waits" not in notes(cluster, path)
 
 
+def test_a_job_that_is_cancelled_after_a_restart_is_suspended(cluster, daemon, space):
+    cluster.api.create(kube_cluster.job("batch", count=2, gpus=1, scheduler="tarn"), space)
+    cluster.wait_pods(space, "Running", 2)
+    daemon.kill()
+    daemon.start()
+    wait_until("it is known again", lambda: len(daemon.api.get("/v1/nodes")["nodes"]) == 4 and daemon.api.jobs()[0]["state"] == "running")
+    subprocess.run([TARN, "cancel", "1"], env=daemon.environment(), check=True, capture_output=True)
+    path = f"/apis/batch/v1/namespaces/{space}/jobs/batch"
+    wait_until("it is suspended", lambda: cluster.api.get(path)["spec"].get("suspend"))
+    assert "cancelled by" in notes(cluster, path)["tarn.dev/stopped"]
+    wait_until("no pod is left", lambda: not [one for one in cluster.api.pods(space) if kube_cluster.is_active(one)])
+    assert len(daemon.api.jobs()) == 1
+
+
+def test_a_waiting_pod_may_change_its_workload(cluster, daemon, space):
+    cluster.api.create(pod("huge", scheduler="tarn", gpus=8, labels={"tarn.dev/gang": "a"}, annotations={"tarn.dev/gang-size": "9"}), space)
+    wait_until("it waits", lambda: "waits for all pods" in message(cluster, space, "huge"))
+    cluster.api.patch(f"/api/v1/namespaces/{space}/pods/huge", {"metadata": {"labels": {"tarn.dev/gang": None}}})
+    cluster.wait_pods(space, "Running", 1)
+
+
 def test_a_queue_of_kueue_counts_in_managed_namespaces_only(cluster, daemon, space):
     labels = {"kueue.x-k8s.io/queue-name": "user-queue"}
     cluster.api.create(kube_cluster.job("sample", count=3, suspend=True, labels=labels, scheduler="tarn"), space)

@@ -105,6 +105,18 @@ static void what_cannot_be_honoured_is_named(void **state)
     }
 }
 
+static void a_gang_without_a_number_is_refused(void **state)
+{
+    struct kube_pod *pod = pod_of("\"labels\":{\"tarn.dev/gang\":\"g\"},\"annotations\":"
+                                  "{\"tarn.dev/gang-size\":\"many\"}",
+                                  "\"containers\":[]", "");
+
+    (void)state;
+    assert_string_equal(pod->refused,
+                        "annotation tarn.dev/gang-size: 'many': expected a number, 1 to 100000");
+    kube_pod_destroy(pod);
+}
+
 static void pods_keep_apart_by_ports_and_by_what_they_are(void **state)
 {
     struct kube_pod *pod = pod_of(
@@ -181,7 +193,7 @@ static void a_pod_says_which_workload_it_belongs_to(void **state)
         { "\"ownerReferences\":[{\"apiVersion\":\"batch/"
           "v1\",\"kind\":\"Job\",\"name\":\"j\",\"uid\":"
           "\"u2\",\"controller\":true}]",
-          "u2", "/apis/batch/v1/namespaces/ml/jobs/j", KUBE_GROUP_BATCH_JOB, 0 },
+          "ml/u2", "/apis/batch/v1/namespaces/ml/jobs/j", KUBE_GROUP_BATCH_JOB, 0 },
         { "\"ownerReferences\":[{\"apiVersion\":\"apps/v1\",\"kind\":\"ReplicaSet\",\"name\":\"r\","
           "\"uid\":\"u2\",\"controller\":true}]",
           "u1", "", KUBE_GROUP_POD, 1 },
@@ -282,6 +294,8 @@ static void paths_have_the_plurals_of_the_api(void **state)
           "/apis/networking.k8s.io/v1/namespaces/ml/networkpolicies/x" },
         { "networking.k8s.io/v1", "Ingress",
           "/apis/networking.k8s.io/v1/namespaces/ml/ingresses/x" },
+        { "batch/v1", "Job/../../victim/jobs", "" },
+        { "../v1", "Job", "" },
         { "apps.x/v1", "Relay", "/apis/apps.x/v1/namespaces/ml/relays/x" },
     };
 
@@ -499,6 +513,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_are_counted_as_the_scheduler_counts_them),
         cmocka_unit_test(what_cannot_be_honoured_is_named),
+        cmocka_unit_test(a_gang_without_a_number_is_refused),
         cmocka_unit_test(pods_keep_apart_by_ports_and_by_what_they_are),
         cmocka_unit_test(the_end_of_a_pod_is_that_of_its_first_failed_container),
         cmocka_unit_test(the_mark_of_a_binding_is_read),

@@ -436,6 +436,7 @@ static void do_interrupt(struct run *run)
     state_describe_node(&run->lab->state->nodes.items[number], &event.node);
     event.node.name = word(run, 1);
     event.node.reason = event.node.rack = event.node.block = event.node.type = "";
+    event.node.labels = "";
     event.node.going_at = run->lab->now + duration_of(run, "in", 2 * USEC_PER_MIN);
     tell(run, &event);
 }

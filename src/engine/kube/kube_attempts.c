@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include "base/text.h"
@@ -15,7 +16,7 @@
 #include "wire/json.h"
 
 enum {
-    PODS_MS = 30000,   /* all pods of a started attempt must exist within this time */
+    PODS_MS = 120000,  /* all pods of a started attempt must exist within this time */
     HOLD_MS = 10000,   /* a controller replaces a pod within this time */
     EXPECT_MS = 10000, /* after a restart: what was not started by then is over */
     LOG_MS = 10000,    /* the end of a job waits so long for the end of its output */
@@ -119,9 +120,9 @@ static void begin(struct kube_attempts *attempts, struct attempt *attempt)
         kube_workloads_take(attempts->workloads, attempt->external, wanted, &count);
     for (uint32_t i = 0; i < attempt->count && count == wanted; i++) {
         struct slot *slot = &attempt->slots[i];
-        if (is_untouched(slot) && pods[next]->device_count == slot->device_count)
+        if (next < count && is_untouched(slot) && pods[next]->device_count == slot->device_count)
             slot_bind(attempts, slot, pods[next]);
-        next += is_untouched(slot) || slot->pod == pods[next];
+        next += next < count && (is_untouched(slot) || slot->pod == pods[next]);
     }
     free(pods);
 }
@@ -136,13 +137,32 @@ static const char *resource_of(const struct kube_attempts *attempts,
     return node && index < node->device_count ? node->resources[index] : "nvidia.com/gpu";
 }
 
+/* The daemon writes the output, not the user: a daemon of root writes to its own directory only. */
+static int check_output(const struct kube_attempts *attempts, const struct engine_launch *launch,
+                        struct error *err)
+{
+    const char *own = attempts->options.state_dir;
+    size_t length = strlen(own);
+    bool is_own = strncmp(launch->output, own, length) == 0 && launch->output[length] == '/' &&
+                  !strstr(launch->output, "/../");
+
+    if (geteuid() != 0 || launch->uid == 0 || is_own)
+        return 0;
+    return error_set(
+        err, -ENOTSUP,
+        "output: %s: on Kubernetes, tarn keeps the output; expected none, see tarn logs",
+        launch->output);
+}
+
 /* The pods of a job of tarn. */
 static int prepare_own(struct kube_attempts *attempts, struct attempt *attempt,
                        const struct engine_launch *launches, struct error *err)
 {
     AUTO(json) json_t *template = NULL;
 
-    int code = kube_own_template(attempts->options.rules->kube_templates, launches[0].queue,
+    int code = check_output(attempts, &launches[0], err);
+    if (code == 0)
+        code = kube_own_template(attempts->options.rules->kube_templates, launches[0].queue,
                                  &template, err);
     for (uint32_t i = 0; i < attempt->count && code == 0; i++) {
         struct slot *slot = &attempt->slots[i];
@@ -268,8 +288,10 @@ static void learn(struct kube_attempts *attempts, struct slot *slot, const struc
 {
     struct attempt *attempt = slot->attempt;
 
-    if (!attempt->external && !pod->output[0])
-        attempt->external = mem_string(kube_workloads_name(attempts->workloads, pod));
+    if (!attempt->external && pod->arrival[0]) {
+        attempt->external = mem_string(pod->arrival);
+        kube_workloads_adopt(attempts->workloads, pod);
+    }
     free(slot->role);
     slot->role = mem_string(pod->group.role);
     if (slot->node)
@@ -326,6 +348,8 @@ bool kube_attempts_gone(struct kube_attempts *attempts, const struct kube_pod *p
     else
         slot_note_deletion(attempts, slot);
     slot_end(attempts, slot);
+    if (slot->pod == pod) /* it waits for its output; the caller frees the pod */
+        slot_detach(attempts, slot);
     return true;
 }
 
@@ -396,13 +420,18 @@ static void look_at(struct kube_attempts *attempts, struct attempt *attempt)
 {
     uint64_t now = uv_now(attempts->options.loop);
 
-    if (!attempt->is_stopping && !attempt->is_undone && attempt->external)
+    if (attempt->external && (attempt->is_stopping || attempt->is_undone))
+        kube_workloads_keep(attempts->workloads, attempt->external);
+    else if (attempt->external)
         begin(attempts, attempt);
     for (uint32_t i = 0; i < attempt->count; i++) {
         struct slot *slot = &attempt->slots[i];
         bool is_due = slot->evict_due > 0 && now >= slot->evict_due;
-        if (slot->ended_at > 0 && now - slot->ended_at >= LOG_MS && slot->state != SLOT_OVER)
+        bool is_late = slot->ended_at > 0 && now - slot->ended_at >= LOG_MS;
+        if (is_late && slot->state != SLOT_OVER)
             slot_report_end(attempts, slot);
+        else if (slot->ended_at > 0)
+            continue;
         else if (slot->state == SLOT_EMPTY)
             look_at_empty(attempts, slot);
         else if (slot->state == SLOT_BINDING && is_due && !slot->is_checking && slot->pod)

@@ -110,11 +110,23 @@ static json_t *binding_body(const struct kube_attempts *attempts, const struct s
     json_object_set_new(notes, KUBE_ATTEMPT,
                         json_sprintf("%s/%" PRIu64 ".%" PRIu32 "/%" PRIu32, attempts->instance,
                                      slot->attempt->job, slot->attempt->attempt, slot->rank));
+    json_object_set_new(notes, KUBE_ARRIVAL, json_string(slot->attempt->external));
     if (slot->gpus[0])
         json_object_set_new(notes, KUBE_GPUS, json_string(slot->gpus));
-    return json_pack("{s:s, s:s, s:{s:s, s:s, s:o}, s:{s:s, s:s, s:s}}", "apiVersion", "v1", "kind",
-                     "Binding", "metadata", "name", pod->name, "uid", pod->uid, "annotations",
-                     notes, "target", "apiVersion", "v1", "kind", "Node", "name", slot->node);
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:s, s:o}, s:{s:s, s:s, s:s}}", "apiVersion", "v1",
+                     "kind", "Binding", "metadata", "name", pod->name, "uid", pod->uid,
+                     "resourceVersion", slot->version, "annotations", notes, "target", "apiVersion",
+                     "v1", "kind", "Node", "name", slot->node);
+}
+
+static void note_version(struct slot *slot, const struct kube_reply *reply)
+{
+    const char *version = kube_text(json_object_get(reply->body, "metadata"), "resourceVersion");
+
+    if (!version[0])
+        return;
+    free(slot->version);
+    slot->version = mem_string(version);
 }
 
 static void send_binding(struct kube_attempts *attempts, struct slot *slot)
@@ -134,10 +146,12 @@ static void on_ungated(void *user, const struct kube_reply *reply)
     struct binding *binding = user;
     struct slot *slot = slot_binding(binding);
 
-    if (slot && kube_reply_is_ok(reply))
+    if (slot && kube_reply_is_ok(reply)) {
+        note_version(slot, reply);
         send_binding(binding->attempts, slot);
-    else if (slot)
+    } else if (slot) {
         slot_check(binding->attempts, slot);
+    }
     free(binding);
 }
 
@@ -196,6 +210,7 @@ static void on_checked(void *user, const struct kube_reply *reply)
         /* what may be bound must not be counted as free; if the pod is gone, the watch says so */
         slot->evict_due = uv_now(attempts->options.loop) + EVICT_MS;
     } else if (!node[0]) {
+        note_version(slot, reply);
         bind_again(attempts, slot);
     } else if (strcmp(node, slot->node) == 0) {
         slot->state = SLOT_BOUND;
@@ -235,6 +250,8 @@ void slot_bind(struct kube_attempts *attempts, struct slot *slot, const struct k
     free(slot->role);
     slot->role = mem_string(pod->group.role);
     slot->failures = 0;
+    free(slot->version);
+    slot->version = mem_string(pod->version);
     request_binding(attempts, slot);
 }
 
@@ -360,7 +377,7 @@ static void on_log_end(void *user, const struct kube_reply *reply)
                  binding->job, reply->words);
     if (slot) {
         slot->has_log = true;
-        if (slot->ended_at > 0)
+        if (slot->ended_at > 0 && slot->state != SLOT_OVER)
             slot_report_end(binding->attempts, slot);
     }
     free(binding);
@@ -370,7 +387,12 @@ void slot_follow_log(struct kube_attempts *attempts, struct slot *slot)
 {
     AUTO_FREE char *path = pod_path(slot->pod, "/log?follow=true");
 
-    if (slot->is_followed || !slot->pod->output[0])
+    const struct member_id id = { slot->attempt->job, slot->attempt->attempt, slot->rank };
+    AUTO_FREE char *own = kube_own_name(attempts->instance, &id);
+
+    /* the annotation counts on pods that this daemon created only */
+    if (slot->is_followed || slot->attempt->external || !slot->pod->output[0] ||
+        strcmp(slot->pod->namespace, attempts->namespace) != 0 || strcmp(slot->pod->name, own) != 0)
         return;
     slot->is_followed = true;
     kube_client_follow(attempts->client,

@@ -134,14 +134,19 @@ static int add_roles(json_t *document, const struct kube_pod *const *pods, uint3
     return code;
 }
 
-static void add_where(json_t *document, const struct kube_pod *const *pods, uint32_t count,
-                      struct kube_nodes *nodes)
+static int add_where(json_t *document, const struct kube_pod *const *pods, uint32_t count,
+                     struct kube_nodes *nodes, struct error *err)
 {
     json_t *where = json_array();
     const char *last = "";
 
+    json_object_set_new(document, "where", where);
     for (uint32_t i = 0; i < count; i++) {
         const char *label = kube_nodes_label(nodes, pods[i]->fits);
+        if (!label)
+            return error_set(err, -ENOSPC,
+                             "the pods of the cluster have too many different node selectors, "
+                             "affinities and tolerations");
         bool is_new = strcmp(label, last) != 0;
         for (size_t k = 0; k < json_array_size(where) && is_new; k++)
             is_new = strcmp(json_string_value(json_array_get(where, k)), label) != 0;
@@ -149,7 +154,7 @@ static void add_where(json_t *document, const struct kube_pod *const *pods, uint
             json_array_append_new(where, json_string(label));
         last = label;
     }
-    json_object_set_new(document, "where", where);
+    return 0;
 }
 
 /* Labels by which its pods keep apart from those of other jobs, and from each other. */
@@ -224,7 +229,7 @@ char *kube_document(const struct kube_pod *const *pods, uint32_t count, struct k
     if (code == 0)
         code = add_apart(document, pods, count, is_alike, err);
     if (code == 0)
-        add_where(document, pods, count, nodes);
+        code = add_where(document, pods, count, nodes, err);
     char *text = code == 0 ? json_dumps(document, JSON_COMPACT) : NULL;
     json_decref(document);
     return text;

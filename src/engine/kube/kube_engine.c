@@ -52,7 +52,7 @@ struct kube_engine {
     bool has_nodes, has_pods, has_jobs, has_namespaces, is_synced;
     size_t expected_count; /* pods; at least */
     uint64_t reported_at;
-    char problem[ERROR_TEXT_SIZE], told[2 * ERROR_TEXT_SIZE];
+    char problem[ERROR_TEXT_SIZE], told[2 * ERROR_TEXT_SIZE], lease_trouble[ERROR_TEXT_SIZE];
 };
 
 static struct kube_engine only;
@@ -132,13 +132,18 @@ static void sort_again(bool has_left)
     }
 }
 
-/* The configuration may say now that tarn schedules them. */
-static void sort_unbound(void)
+/* The configuration may say now that tarn schedules them. The conditions of all pods that tarn has
+ * are still needed. */
+static void look_at_all(void)
 {
-    LIST_EACH (struct known_pod *, known, &only.listed) {
-        if (!(*known)->pod->node[0])
-            sort_pod(*known);
+    LIST_EACH (struct known_pod *, at, &only.listed) {
+        struct known_pod *known = *at;
+        if (!known->pod->node[0])
+            sort_pod(known);
+        if (known->charge == CHARGE_OURS || is_waiting(known->pod))
+            kube_nodes_label(only.nodes, known->pod->fits);
     }
+    kube_workloads_need(only.workloads);
 }
 
 static void see_pod(struct kube_pod *pod)
@@ -153,6 +158,8 @@ static void see_pod(struct kube_pod *pod)
     known->is_seen = true;
     struct kube_pod *before = known->pod;
     charge(known, CHARGE_NONE);
+    if (before) /* it may have belonged to another workload */
+        kube_workloads_gone(only.workloads, before);
     known->pod = pod;
     sort_pod(known);
     kube_pod_destroy(before);
@@ -169,6 +176,8 @@ static void lose_pod(struct kube_pod *pod)
     }
     charge(known, CHARGE_NONE);
     struct kube_pod *before = known->pod;
+    if (before)
+        kube_workloads_gone(only.workloads, before);
     known->pod = pod == before ? NULL : pod;
     if (!kube_attempts_gone(only.attempts, pod))
         kube_workloads_gone(only.workloads, pod);
@@ -250,7 +259,7 @@ static void on_job(void *user, enum kube_event event, void *object)
         kube_workloads_see_job(only.workloads, job);
         break;
     case KUBE_GONE:
-        kube_workloads_lose_job(only.workloads, job->uid);
+        kube_workloads_lose_job(only.workloads, job->key);
         kube_job_destroy(job);
         break;
     case KUBE_LIST_ENDS:
@@ -293,11 +302,23 @@ static void on_problem(void *user, const char *words)
     snprintf(only.problem, sizeof(only.problem), "%s%s", words[0] ? "Kubernetes: " : "", words);
 }
 
+/* Why this daemon does nothing is in the log, too: once for each reason. */
+static void note_lease(void)
+{
+    const char *trouble = kube_lease_trouble(only.lease);
+
+    if (!trouble || strcmp(trouble, only.lease_trouble) == 0)
+        return;
+    snprintf(only.lease_trouble, sizeof(only.lease_trouble), "%s", trouble);
+    log_line(LOG_NOTICE, "is not in charge of the cluster reason='%s'", trouble);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     uint64_t now = uv_now(timer->loop);
     bool is_all = now - only.reported_at >= REPORT_ALL_S * 1000;
 
+    note_lease();
     if (!only.has_nodes || !only.has_pods || !only.has_jobs || !only.has_namespaces)
         return;
     if (!only.is_synced) {
@@ -307,7 +328,7 @@ static void on_tick(uv_timer_t *timer)
     }
     sort_again(kube_attempts_tick(only.attempts));
     if (is_all)
-        sort_unbound();
+        look_at_all();
     kube_nodes_report(only.nodes, is_all);
     if (is_all)
         only.reported_at = now;

@@ -20,6 +20,22 @@ static const struct kind kinds[] = {
 #include "engine/kube/kube_group.def"
 };
 
+/* Names come from users: what a name of the API cannot have would make it another path. */
+static bool is_path_word(const char *word)
+{
+    return word[0] && word[0] != '.' &&
+           !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-")];
+}
+
+/* "batch/v1", "v1" */
+static bool is_api_version(const char *version)
+{
+    const char *slash = strchr(version, '/');
+    AUTO_FREE char *group = mem_string_of(version, slash ? (size_t)(slash - version) : 0);
+
+    return (!slash || is_path_word(group)) && is_path_word(slash ? slash + 1 : version);
+}
+
 /* "PyTorchJob" -> "pytorchjobs": the plurals of the API are regular. */
 char *kube_object_path(const char *api_version, const char *kind, const char *namespace,
                        const char *name)
@@ -27,6 +43,9 @@ char *kube_object_path(const char *api_version, const char *kind, const char *na
     AUTO_FREE char *lower = mem_string(kind);
     size_t length = strlen(lower);
 
+    if (!is_api_version(api_version) || !is_path_word(kind) || !is_path_word(namespace) ||
+        !is_path_word(name))
+        return mem_string("");
     for (char *at = lower; *at; at++)
         *at = (char)tolower((unsigned char)*at);
     const char *plural = "s";
@@ -73,7 +92,11 @@ static bool is_kind(const struct kind *kind, const json_t *about, const json_t *
 
 static uint32_t to_count(const char *text)
 {
-    unsigned long count = strtoul(text, NULL, 10);
+    char *end;
+    unsigned long count = strtoul(text, &end, 10);
+
+    if (*end)
+        return 0;
 
     return count <= SIZE_MAX_PODS ? (uint32_t)count : SIZE_MAX_PODS;
 }
@@ -140,7 +163,7 @@ void kube_group_read(const json_t *pod, struct kube_group *ret)
         ret->key = mem_string(kube_text(about, "uid"));
         ret->title = mem_string(own_name);
     } else if (string_starts(kind->name, "o:")) {
-        ret->key = mem_string(ret->owner_uid);
+        ret->key = mem_printf("%s/%s", namespace, ret->owner_uid);
         ret->title = mem_string(kube_text(owner, "name"));
     } else {
         ret->key = mem_printf("%s/%s/%s", kind->name + 2, namespace, name);

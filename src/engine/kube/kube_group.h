@@ -50,7 +50,8 @@ json_t *kube_group_suspend(enum kube_group_kind kind, bool is_suspended);
 /* Whether its object says that it is over, or suspended: no pod of it will be replaced. */
 bool kube_group_is_over(const json_t *object);
 
-/* "/apis/batch/v1/namespaces/NS/jobs/NAME" of an object; new. */
+/* "/apis/batch/v1/namespaces/NS/jobs/NAME" of an object; new. "": its names are none of the API's.
+ */
 char *kube_object_path(const char *api_version, const char *kind, const char *namespace,
                        const char *name);
 

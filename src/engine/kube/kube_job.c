@@ -61,9 +61,13 @@ void *kube_job_read(const json_t *object)
     if (!kube_text(about, "uid")[0] || !spec)
         return NULL;
     struct kube_job *job = mem_zero(1, sizeof(*job));
-    job->uid = mem_string(kube_text(about, "uid"));
+    job->key = mem_printf("%s/%s", kube_text(about, "namespace"), kube_text(about, "uid"));
     if (is_waiting(about, spec)) {
         job->pod = pod_of(about, spec);
+        if (job->pod && job->pod->group.kind != KUBE_GROUP_BATCH_JOB) {
+            kube_pod_destroy(job->pod); /* its pods wait for others than those of the Job */
+            job->pod = NULL;
+        }
         job->size = kube_group_size(KUBE_GROUP_BATCH_JOB, object);
         job->needs_managed = strcmp(queue_label(about), KUBE_QUEUE) != 0;
     }
@@ -76,7 +80,7 @@ void kube_job_destroy(void *value)
 
     if (!job)
         return;
-    free(job->uid);
+    free(job->key);
     kube_pod_destroy(job->pod);
     free(job);
 }

@@ -14,7 +14,7 @@
 #include "engine/kube/kube_pod.h"
 
 struct kube_job {
-    char *uid;
+    char *key;            /* of its group: "NAMESPACE/UID" */
     struct kube_pod *pod; /* as its pods will be; NULL: it does not wait for tarn */
     uint32_t size;
     bool needs_managed; /* only in a namespace that tarn manages */

@@ -29,6 +29,8 @@
 #define KUBE_CHECKED KUBE_PREFIX "checked"
 /* annotation, of a suspended workload: why it waits */
 #define KUBE_WAITS KUBE_PREFIX "waits"
+/* annotation: the arrival that the pod belongs to */
+#define KUBE_ARRIVAL KUBE_PREFIX "arrival"
 /* annotation, of tarn's own jobs: the file that gets the output */
 #define KUBE_OUTPUT KUBE_PREFIX "output"
 /* Set by tarn on what it stopped: annotation with the reason. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uv.h>
 
 #include "base/map.h"
 #include "base/mem.h"
@@ -12,12 +13,17 @@
 #include "engine/kube/client/kube_json.h"
 #include "engine/kube/kube_fits.h"
 
-enum { LABELS_MAX = 900 };
+enum {
+    LABELS_MAX = 950,
+    CONDITIONS_MAX = 60, /* all of them fit into the labels of a node */
+    FORGET_MS = 600000,
+};
 
 /* A set of conditions of pods, and the label that stands for it. */
 struct condition {
     char *label;
     json_t *fits;
+    uint64_t asked_at; /* uv_now(), the last time */
 };
 
 /* Devices of one resource that foreign pods have on a node. */
@@ -239,15 +245,37 @@ void kube_nodes_hold(struct kube_nodes *nodes, const char *node, const char *dev
     entry->is_dirty |= entry->foreign.count > 0;
 }
 
+/* Conditions that no pod has had for a while. */
+static void forget_conditions(struct kube_nodes *nodes, uint64_t now)
+{
+    for (size_t i = nodes->conditions.count; i-- > 0;) {
+        struct condition *condition = &nodes->conditions.items[i];
+        if (now - condition->asked_at < FORGET_MS)
+            continue;
+        free(condition->label);
+        json_decref(condition->fits);
+        list_remove(&nodes->conditions, i);
+    }
+}
+
 const char *kube_nodes_label(struct kube_nodes *nodes, const json_t *fits)
 {
     AUTO_FREE char *label = kube_fits_label(fits);
+    uint64_t now = uv_now(nodes->options.loop);
 
-    LIST_EACH (const struct condition, condition, &nodes->conditions) {
-        if (strcmp(condition->label, label) == 0)
-            return condition->label;
+    LIST_EACH (struct condition, condition, &nodes->conditions) {
+        if (strcmp(condition->label, label) != 0)
+            continue;
+        condition->asked_at = now;
+        return condition->label;
     }
-    struct condition added = { .label = TAKE(label), .fits = json_incref((json_t *)fits) };
+    if (nodes->conditions.count >= CONDITIONS_MAX)
+        forget_conditions(nodes, now);
+    if (nodes->conditions.count >= CONDITIONS_MAX)
+        return NULL;
+    struct condition added = { .label = TAKE(label),
+                               .fits = json_incref((json_t *)fits),
+                               .asked_at = now };
     list_add(&nodes->conditions, added);
     LIST_EACH (struct entry, entry, &nodes->all)
         entry->is_dirty = true;

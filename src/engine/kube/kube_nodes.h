@@ -38,8 +38,8 @@ void kube_nodes_charge(struct kube_nodes *nodes, const struct kube_pod *pod, boo
                        bool is_ours);
 /* A job of tarn holds these devices of a node, or not any more: UUIDs or indices, "0,1". */
 void kube_nodes_hold(struct kube_nodes *nodes, const char *node, const char *devices, bool is_held);
-/* The label of conditions that a job requires of its nodes; it is reported from now on. Valid
- * until destroy. */
+/* The label of conditions that a job requires of its nodes; it is reported from now on, as long as
+ * it is asked for every few minutes. NULL: there are too many different ones. */
 const char *kube_nodes_label(struct kube_nodes *nodes, const json_t *fits);
 
 /* Report what changed; all: everything. Nothing before the first list of nodes and pods. */

@@ -383,6 +383,14 @@ static void read_share(struct kube_pod *pod, const json_t *notes)
     pod->device = mem_string("nvidia.com/gpu");
 }
 
+static void check_gang(struct kube_pod *pod, const json_t *notes)
+{
+    if (pod->group.kind == KUBE_GROUP_TARN && pod->group.size == 0)
+        refuse(pod,
+               mem_printf("annotation " KUBE_GANG_SIZE ": '%s': expected a number, 1 to 100000",
+                          kube_text(notes, KUBE_GANG_SIZE)));
+}
+
 static const char *queue_of(const json_t *about)
 {
     static const char *const labels[] = { KUBE_QUEUE, "kueue.x-k8s.io/queue-name",
@@ -430,10 +438,12 @@ void *kube_pod_read(const json_t *object)
         .preemptible = read_preemptible(about),
         .gpus = mem_string(kube_text(notes, KUBE_GPUS)),
         .output = mem_string(kube_text(notes, KUBE_OUTPUT)),
+        .arrival = mem_string(kube_text(notes, KUBE_ARRIVAL)),
         .reason = mem_string(""),
     };
     kube_group_read(object, &pod->group);
     read_requests(pod, spec);
+    check_gang(pod, notes);
     read_share(pod, notes);
     pod->fits = kube_fits_read(spec);
     read_anti_affinity(pod,
@@ -456,7 +466,7 @@ void kube_pod_destroy(void *value)
     char *const owned[] = { pod->uid,     pod->namespace, pod->name,   pod->version,
                             pod->node,    pod->scheduler, pod->queue,  pod->device,
                             pod->refused, pod->estimate,  pod->reason, pod->gpus,
-                            pod->output,  pod->share };
+                            pod->output,  pod->share,     pod->arrival };
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         free(owned[i]);
     kube_group_release(&pod->group);

@@ -61,6 +61,7 @@ struct kube_pod {
     int64_t grace_s;
     char *estimate;      /* "": none */
     int8_t preemptible;  /* 1 yes, 0 no, -1 not stated */
+    char *arrival;       /* KUBE_ARRIVAL; "": none */
     char *gpus, *output; /* KUBE_GPUS, KUBE_OUTPUT; "": none */
     bool is_marked;
     struct kube_mark mark;

@@ -13,6 +13,7 @@ void attempt_destroy(struct attempt *attempt)
         free(attempt->slots[i].node);
         free(attempt->slots[i].gpus);
         free(attempt->slots[i].role);
+        free(attempt->slots[i].version);
         json_decref(attempt->slots[i].own);
     }
     free(attempt->slots);
@@ -79,6 +80,8 @@ static uint64_t pod_key(const struct kube_pod *pod)
 
 void slot_attach(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod)
 {
+    if (slot->pod && strcmp(slot->pod->uid, pod->uid) != 0)
+        map_remove(&attempts->by_pod, pod_key(slot->pod));
     slot->pod = pod;
     slot->has_end = false;
     map_set(&attempts->by_pod, pod_key(pod), (uint64_t)(uintptr_t)slot);
@@ -98,7 +101,7 @@ struct slot *slot_of(const struct kube_attempts *attempts, const struct kube_pod
 
     if (map_get(&attempts->by_pod, pod_key(pod), &at))
         return (struct slot *)(uintptr_t)at;
-    if (!pod->is_marked || strcmp(pod->mark.instance, attempts->instance) != 0)
+    if (!pod->is_marked || !pod->node[0] || strcmp(pod->mark.instance, attempts->instance) != 0)
         return NULL;
     struct attempt *attempt = attempt_find(attempts, pod->mark.job, pod->mark.attempt);
     struct slot *slot = attempt ? slot_of_rank(attempt, pod->mark.rank) : NULL;
@@ -159,6 +162,21 @@ void slot_set_outcome(struct slot *slot, enum engine_outcome_kind kind, const ch
 
 /* ---- the end of a pod ---- */
 
+/* The end of a long message says most: "…: exec: \"train\": executable file not found in $PATH" */
+static void keep_end(char *ret, size_t size, const char *words)
+{
+    size_t length = strlen(words), room = size - 4;
+
+    if (length < size) {
+        snprintf(ret, size, "%s", words);
+        return;
+    }
+    const char *from = words + length - room;
+    while ((*from & 0xc0) == 0x80) /* not within a character */
+        from++;
+    snprintf(ret, size, "...%s", from);
+}
+
 void slot_note_end(struct slot *slot, const struct kube_pod *pod)
 {
     const struct attempt *attempt = slot->attempt;
@@ -175,7 +193,7 @@ void slot_note_end(struct slot *slot, const struct kube_pod *pod)
     slot->outcome.signal = pod->signal;
     slot->outcome.exit_code = pod->signal > 0 ? -1 : pod->exit_code;
     if (pod->phase == KUBE_FAILED)
-        snprintf(slot->outcome.reason, sizeof(slot->outcome.reason), "%.150s", pod->reason);
+        keep_end(slot->outcome.reason, sizeof(slot->outcome.reason), pod->reason);
 }
 
 void slot_note_deletion(struct kube_attempts *attempts, struct slot *slot)

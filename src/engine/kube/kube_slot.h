@@ -36,6 +36,7 @@ struct slot {
     bool is_started;   /* reported */
     bool is_checking;  /* a failed binding is looked at */
     bool has_end;      /* outcome is set: reported unless its pod is replaced */
+    char *version;     /* of its pod, as last answered: a fence for its binding */
     uint32_t failures; /* of its binding */
     uint64_t empty_since, evict_due;
     struct engine_outcome outcome;

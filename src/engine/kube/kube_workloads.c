@@ -59,8 +59,6 @@ struct kube_workloads {
     LIST(struct workload *) all;
     struct map by_key;  /* hash -> pointer */
     struct map managed; /* hashes of the names of namespaces */
-
-    char name[512];
 };
 
 struct kube_workloads *kube_workloads_create(const struct engine_options *options,
@@ -210,21 +208,11 @@ void kube_workloads_gone(struct kube_workloads *workloads, const struct kube_pod
         list_remove(&workload->pods, (size_t)place);
 }
 
-const char *kube_workloads_name(const struct kube_workloads *workloads, const struct kube_pod *pod)
-{
-    struct workload *workload = workload_of(workloads, pod);
-
-    if (!workload)
-        return NULL;
-    format_name(workload, ((struct kube_workloads *)workloads)->name, sizeof(workloads->name));
-    return workloads->name;
-}
-
 /* ---- suspended jobs ---- */
 
-void kube_workloads_lose_job(struct kube_workloads *workloads, const char *uid)
+void kube_workloads_lose_job(struct kube_workloads *workloads, const char *key)
 {
-    struct workload *workload = find(workloads, uid);
+    struct workload *workload = find(workloads, key);
 
     if (!workload)
         return;
@@ -235,7 +223,7 @@ void kube_workloads_lose_job(struct kube_workloads *workloads, const char *uid)
 void kube_workloads_see_job(struct kube_workloads *workloads, struct kube_job *job)
 {
     if (!job->pod || job->size == 0) {
-        kube_workloads_lose_job(workloads, job->uid);
+        kube_workloads_lose_job(workloads, job->key);
     } else {
         struct workload *workload = find_or_add(workloads, &job->pod->group);
         kube_pod_destroy(workload->suspended);
@@ -259,6 +247,14 @@ void kube_workloads_end_jobs(struct kube_workloads *workloads)
         struct workload *workload = workloads->all.items[i];
         if (workload->suspended && !workload->is_job_seen)
             kube_workloads_lose_job(workloads, workload->key);
+    }
+}
+
+void kube_workloads_need(struct kube_workloads *workloads)
+{
+    for (size_t i = 0; i < workloads->all.count; i++) {
+        if (workloads->all.items[i]->suspended)
+            kube_nodes_label(workloads->nodes, workloads->all.items[i]->suspended->fits);
     }
 }
 
@@ -432,6 +428,7 @@ static void arrive(struct kube_workloads *workloads, struct workload *workload)
                                       .uid = (uint32_t)geteuid(),
                                       .gid = (uint32_t)getegid() };
     workload->stage = REPORTED;
+    workload->due = uv_now(workloads->options.loop) + AGAIN_MS;
     workload->was_noted = workload->was_started = false;
     reports->arrived(reports->user, &arrival);
 }
@@ -454,6 +451,9 @@ static void withdraw(struct kube_workloads *workloads, struct workload *workload
     format_name(workload, name, sizeof(name));
     reports->withdrawn(reports->user, name, why);
     restart(workload);
+    workload->was_noted = workload->was_started = false; /* its end is no wish of tarn's */
+    if (workload->object[0])
+        workload->size = 0; /* it may have changed */
 }
 
 /* A waiting job whose pods are gone is cancelled, unless its controller replaces them. */
@@ -505,6 +505,8 @@ static void look_at(struct kube_workloads *workloads, struct workload *workload)
         split(workloads, workload);
         return;
     }
+    if (workload->stage == REPORTED && now >= workload->due) /* there was no answer */
+        workload->stage = GATHERING;
     if (workload->stage == KNOWN)
         look_at_missing(workloads, workload);
     if (workload->stage == STARTED)
@@ -630,12 +632,45 @@ const struct kube_pod **kube_workloads_take(struct kube_workloads *workloads, co
     if (workload->suspended && workload->stage != STARTED)
         change_object(workloads, workload, kube_group_suspend(workload->kind, false), KUBE_WAITS,
                       NULL);
+    if (*ret_count < most) /* its attempt still gathers */
+        workload->extra_since = 0;
     workload->stage = STARTED;
     workload->was_started = true;
     workload->short_since = 0;
     free(workload->words);
     workload->words = NULL;
     return taken;
+}
+
+/* ".3" of the name of an arrival; 1: none. */
+static uint32_t generation_of(const char *name, const char *key)
+{
+    size_t length = strlen(NAME_START) + strlen(key);
+
+    return strlen(name) > length && name[length] == '.'
+               ? (uint32_t)strtoul(name + length + 1, NULL, 10)
+               : 1;
+}
+
+void kube_workloads_adopt(struct kube_workloads *workloads, const struct kube_pod *pod)
+{
+    struct kube_group alone = single(pod);
+    AUTO_FREE char *own = mem_printf(NAME_START "%s", pod->uid);
+    struct workload *workload =
+        find_or_add(workloads, string_starts(pod->arrival, own) ? &alone : &pod->group);
+
+    workload->generation = generation_of(pod->arrival, workload->key);
+    workload->job = pod->mark.job;
+    workload->stage = STARTED;
+    workload->was_started = true;
+}
+
+void kube_workloads_keep(struct kube_workloads *workloads, const char *name)
+{
+    struct workload *workload = find_named(workloads, name);
+
+    if (workload)
+        workload->extra_since = 0;
 }
 
 void kube_workloads_end(struct kube_workloads *workloads, const char *name)
@@ -653,7 +688,8 @@ const struct kube_pod *kube_workloads_heir(struct kube_workloads *workloads, con
 
     for (size_t i = 0; workload && i < workload->pods.count; i++) {
         const struct kube_pod *pod = workload->pods.items[i];
-        if (strcmp(pod->group.role, role) == 0 && pod->device_count == device_count)
+        if (strcmp(pod->group.role, role) == 0 && pod->device_count == device_count &&
+            !pod->is_gated_by_others && !pod->refused)
             return pod;
     }
     return NULL;

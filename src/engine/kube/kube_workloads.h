@@ -38,10 +38,12 @@ void kube_workloads_see_job(struct kube_workloads *workloads, struct kube_job *j
 /* Jobs are listed again: those that are not seen until the end are gone. */
 void kube_workloads_begin_jobs(struct kube_workloads *workloads);
 void kube_workloads_end_jobs(struct kube_workloads *workloads);
-void kube_workloads_lose_job(struct kube_workloads *workloads, const char *uid);
+void kube_workloads_lose_job(struct kube_workloads *workloads, const char *key);
 /* Whether the pods of a namespace are tarn's, by its label. */
 void kube_workloads_manage(struct kube_workloads *workloads, const char *namespace,
                            bool is_managed);
+/* The conditions of suspended Jobs are still needed. */
+void kube_workloads_need(struct kube_workloads *workloads);
 /* Report the workloads that are complete, and what else is due. Nothing before all pods are known.
  */
 void kube_workloads_tick(struct kube_workloads *workloads);
@@ -56,12 +58,14 @@ void kube_workloads_note(struct kube_workloads *workloads, const char *name, uin
  * has started: pods that come later are not reported while it runs. */
 const struct kube_pod **kube_workloads_take(struct kube_workloads *workloads, const char *name,
                                             uint32_t most, uint32_t *ret_count);
+/* After a restart: an attempt has this pod, whose annotation names its arrival. */
+void kube_workloads_adopt(struct kube_workloads *workloads, const struct kube_pod *pod);
+/* The attempt ends, and its pods are replaced meanwhile: they wait for the next one together. */
+void kube_workloads_keep(struct kube_workloads *workloads, const char *name);
 /* The attempt is over. */
 void kube_workloads_end(struct kube_workloads *workloads, const char *name);
 /* The waiting pod of an arrival that can take the place of a pod that ended; NULL: none. */
 const struct kube_pod *kube_workloads_heir(struct kube_workloads *workloads, const char *name,
                                            const char *role, uint32_t device_count);
-/* The arrival that a pod belongs to; NULL: none. Valid until the next call. */
-const char *kube_workloads_name(const struct kube_workloads *workloads, const struct kube_pod *pod);
 
 #endif

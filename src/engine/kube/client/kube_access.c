@@ -347,7 +347,7 @@ static int run_plugin(struct kube_access *access, struct error *err)
     time_t end = read_time(text_of(given, "expirationTimestamp"));
     access->good_until = end > 0 ? end - EXEC_EARLY_S : time(NULL) + EXEC_FOR_S;
     free(access->header);
-    access->header = mem_printf("Authorization: Bearer %s", token);
+    access->header = mem_printf("Authorization: Bearer %.*s", (int)strcspn(token, "\r\n "), token);
     return 0;
 }
 
@@ -378,7 +378,8 @@ int kube_access_header(struct kube_access *access, const char **ret, struct erro
     } else if (access->token_file) {
         code = read_token_file(access, err);
     } else if (access->token && !access->header) {
-        access->header = mem_printf("Authorization: Bearer %s", access->token);
+        access->header = mem_printf("Authorization: Bearer %.*s",
+                                    (int)strcspn(access->token, "\r\n "), access->token);
     }
     if (code == 0)
         *ret = access->header;

@@ -15,7 +15,8 @@
 #include "base/text.h"
 #include "io/log.h"
 
-#define MS UINT64_C(1000000)
+#define MS            UINT64_C(1000000)
+#define NOT_IN_CHARGE "this daemon is not in charge of the cluster"
 
 enum {
     AT_ONCE = 64, /* more do not bind faster */
@@ -40,6 +41,7 @@ struct transfer {
     struct text body;
     struct call *call; /* or */
     struct watching *watch;
+    bool is_writing; /* to the file of its call */
     char problem[CURL_ERROR_SIZE];
 };
 
@@ -206,13 +208,24 @@ static bool write_all(int fd, const char *bytes, size_t length)
     return true;
 }
 
+/* What an earlier try wrote is replaced when this one has something. */
+static bool write_output(struct transfer *transfer, const char *bytes, size_t length)
+{
+    int fd = transfer->call->fd;
+
+    if (!transfer->is_writing && (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0))
+        return false;
+    transfer->is_writing = true;
+    return write_all(fd, bytes, length);
+}
+
 static size_t on_stream(const char *bytes, size_t size, size_t count, void *user)
 {
     struct transfer *transfer = user;
     size_t from = 0;
 
-    if (transfer->call && transfer->call->fd >= 0)
-        return write_all(transfer->call->fd, bytes, size * count) ? size * count : 0;
+    if (transfer->call && transfer->call->file)
+        return write_output(transfer, bytes, size * count) ? size * count : 0;
 
     if (transfer->body.length + size * count > BODY_MAX)
         return 0;
@@ -257,6 +270,7 @@ static struct transfer *transfer_create(struct kube_client *client, const char *
     transfer->headers = curl_slist_append(transfer->headers, "Accept: application/json");
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
     curl_easy_setopt(easy, CURLOPT_URL, url);
+    curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->headers);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https,http");
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "tarn");
@@ -424,6 +438,15 @@ static void begin_call(struct kube_client *client, struct call *call)
 {
     struct error err;
 
+    if (call->file && call->fd < 0) {
+        call->fd = open(call->file, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+        if (call->fd < 0) {
+            finish(client, call, KUBE_STATUS_NONE, NULL,
+                   mem_printf("%s: %s", call->file, strerror(errno)));
+            return;
+        }
+    }
+
     struct transfer *transfer =
         transfer_create(client, call->method, call->path, call->type, call->body, &err);
     if (!transfer) {
@@ -434,10 +457,6 @@ static void begin_call(struct kube_client *client, struct call *call)
     }
     transfer->call = call;
     if (call->file) {
-        if (call->fd < 0)
-            call->fd = open(call->file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-        if (call->fd >= 0 && ftruncate(call->fd, 0) == 0)
-            lseek(call->fd, 0, SEEK_SET);
         curl_easy_setopt(transfer->easy, CURLOPT_FAILONERROR, 1L);
     } else {
         curl_easy_setopt(transfer->easy, CURLOPT_TIMEOUT_MS, (long)ANSWER_MS);
@@ -454,7 +473,8 @@ static void end_call(struct kube_client *client, struct transfer *transfer, CURL
     json_t *body = json_loadb(text_string(&transfer->body), transfer->body.length, 0, &why);
 
     client->calls_active -= !call->file;
-    if (call->file && code != CURLE_OK && status == 200) /* it was cut off: from the beginning */
+    if (call->file && code != CURLE_OK && code != CURLE_WRITE_ERROR &&
+        status == 200) /* it was cut off: from the beginning */
         call->until = uv_hrtime() + CUT_OFF_MS * MS;
     if (code != CURLE_OK && status < 300)
         status = KUBE_STATUS_NONE;
@@ -464,7 +484,7 @@ static void end_call(struct kube_client *client, struct transfer *transfer, CURL
         status >= 200 && status < 300 ? NULL : words_of(transfer, code, status, body);
     if (status == KUBE_STATUS_NONE || status == 401)
         tell_problem(client, words);
-    if (repeat(client, call, status)) {
+    if (code != CURLE_WRITE_ERROR && repeat(client, call, status)) {
         json_decref(body);
         return;
     }
@@ -499,8 +519,10 @@ static void begin_due(struct kube_client *client)
             begin_watch(client, *watch);
     for (size_t i = 0; i < client->waiting.count; i++) {
         struct call *call = client->waiting.items[i];
-        if (call->due <= now && may_begin(client, call) &&
-            client->calls_active + due.count < AT_ONCE)
+        if (!may_begin(client, call) && now > call->until)
+            finish(client, call, KUBE_STATUS_NONE, NULL, mem_string(NOT_IN_CHARGE));
+        else if (call->due <= now && may_begin(client, call) &&
+                 (call->is_always_allowed || client->calls_active + due.count < AT_ONCE))
             list_add(&due, call);
         else
             client->waiting.items[kept++] = call;
@@ -543,7 +565,8 @@ static int wait_ms(const struct kube_client *client)
         if (!(*watch)->transfer && (*watch)->due < next)
             next = (*watch)->due;
     LIST_EACH (struct call *const, call, &client->waiting)
-        if ((*call)->due < next && may_begin(client, *call) && client->calls_active < AT_ONCE)
+        if ((*call)->due < next && may_begin(client, *call) &&
+            ((*call)->is_always_allowed || client->calls_active < AT_ONCE))
             next = (*call)->due;
     return next <= now ? 0 : (int)((next - now + MS - 1) / MS);
 }
@@ -574,7 +597,8 @@ static void deliver(struct kube_client *client, const struct news *news)
         const struct kube_reply reply = { news->status, news->json, news->words };
         if (news->call->done)
             news->call->done(news->call->user, &reply);
-        else if (!kube_reply_is_ok(&reply) && reply.status != KUBE_NOT_FOUND)
+        else if (!kube_reply_is_ok(&reply) && reply.status != KUBE_NOT_FOUND &&
+                 strcmp(reply.words, NOT_IN_CHARGE) != 0)
             log_line(LOG_WARNING, "the API server refused a request path=%s reason='%s'",
                      news->call->path, reply.words);
         call_destroy(news->call);
