@@ -57,6 +57,14 @@ int kube_own_template(const char *directory, const char *queue, json_t **ret, st
     if (json_array_size(containers) == 0 || !kube_text(json_array_get(containers, 0), "image")[0])
         return error_set(err, -EINVAL,
                          "pod template %s: expected a pod with spec.containers[0].image", path);
+    static const char *const chosen[] = { "nodeName", "nodeSelector", "affinity" };
+    for (size_t i = 0; i < COUNT_OF(chosen); i++) {
+        if (kube_at(document, "spec", chosen[i], NULL))
+            return error_set(err, -ENOTSUP,
+                             "pod template %s: spec.%s: tarn chooses the node; expected conditions "
+                             "in the job (--where)",
+                             path, chosen[i]);
+    }
     *ret = TAKE(document);
     return 0;
 }
