@@ -288,10 +288,10 @@ static void learn(struct kube_attempts *attempts, struct slot *slot, const struc
 {
     struct attempt *attempt = slot->attempt;
 
-    if (!attempt->external && pod->arrival[0]) {
+    if (!attempt->external && pod->arrival[0])
         attempt->external = mem_string(pod->arrival);
+    if (pod->arrival[0])
         kube_workloads_adopt(attempts->workloads, pod);
-    }
     free(slot->role);
     slot->role = mem_string(pod->group.role);
     if (slot->node)
