@@ -323,10 +323,10 @@ bool kube_attempts_see(struct kube_attempts *attempts, const struct kube_pod *po
         if (slot->attempt->is_stopping || slot->attempt->is_undone)
             slot_evict(attempts, slot);
     }
-    if (slot->state == SLOT_BOUND && pod->is_started)
+    if (slot->state == SLOT_BOUND && pod->is_started) {
         slot_report_started(attempts, slot);
-    if (slot->state == SLOT_BOUND && pod->is_started)
         slot_follow_log(attempts, slot);
+    }
     if (pod->phase == KUBE_SUCCEEDED || pod->phase == KUBE_FAILED) {
         slot_note_end(slot, pod);
         slot_end(attempts, slot);

@@ -304,24 +304,3 @@ json_t *kube_group_suspend(enum kube_group_kind kind, bool is_suspended)
     }
     return value;
 }
-
-bool kube_group_is_over(const json_t *object)
-{
-    json_t *condition;
-    size_t i;
-
-    if (json_is_true(kube_at(object, "spec", "suspend", NULL)) ||
-        json_object_get(json_object_get(object, "metadata"), "deletionTimestamp"))
-        return true;
-    json_array_foreach(kube_at(object, "status", "conditions", NULL), i, condition)
-    {
-        static const char *const over[] = {
-            "Complete",  "Failed", "FailureTarget", "Succeeded", "SuccessCriteriaMet",
-            "Completed", NULL
-        };
-        if (string_equal(kube_text(condition, "status"), "True") &&
-            string_is_in(kube_text(condition, "type"), over))
-            return true;
-    }
-    return false;
-}

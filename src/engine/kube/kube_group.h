@@ -47,8 +47,6 @@ bool kube_group_is_split(enum kube_group_kind kind, const json_t *object);
 /* The path of "spec.suspend" and the like in the object, as a merge patch with this value; new.
  * NULL: the kind has none. */
 json_t *kube_group_suspend(enum kube_group_kind kind, bool is_suspended);
-/* Whether its object says that it is over, or suspended: no pod of it will be replaced. */
-bool kube_group_is_over(const json_t *object);
 
 /* "/apis/batch/v1/namespaces/NS/jobs/NAME" of an object; new. "": its names are none of the API's.
  */

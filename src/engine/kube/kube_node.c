@@ -195,18 +195,6 @@ static void read_conditions(struct kube_node *node, const json_t *object)
         drain(node, "being deleted");
 }
 
-static void read_address(struct kube_node *node, const json_t *status)
-{
-    json_t *address;
-    size_t i;
-
-    json_array_foreach(json_object_get(status, "addresses"), i, address)
-    {
-        if (strcmp(kube_text(address, "type"), "InternalIP") == 0 && !node->address)
-            node->address = mem_string(kube_text(address, "address"));
-    }
-}
-
 void *kube_node_read(const json_t *object)
 {
     static const char *const racks[] = { "nvidia.com/gpu.clique",
@@ -242,7 +230,6 @@ void *kube_node_read(const json_t *object)
     read_devices(node, object);
     read_taints(node, json_object_get(object, "spec"));
     read_conditions(node, object);
-    read_address(node, json_object_get(object, "status"));
     return node;
 }
 
@@ -272,8 +259,7 @@ void kube_node_destroy(void *value)
 
     if (!node)
         return;
-    char *const owned[] = { node->name, node->boot,  node->reason,
-                            node->rack, node->block, node->address };
+    char *const owned[] = { node->name, node->boot, node->reason, node->rack, node->block };
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         free(owned[i]);
     json_decref(node->labels);

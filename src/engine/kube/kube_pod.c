@@ -269,11 +269,6 @@ static void check_support(struct kube_pod *pod, const json_t *spec)
                    mem_string("topologySpreadConstraints with DoNotSchedule are not supported"));
     }
     json_array_foreach(json_object_get(spec, "containers"), i, item) read_ports(pod, item);
-    json_array_foreach(json_object_get(spec, "volumes"), i, item)
-    {
-        if (json_object_get(item, "persistentVolumeClaim") || json_object_get(item, "ephemeral"))
-            pod->has_claims = true;
-    }
 }
 
 /* ---- state ---- */

@@ -56,7 +56,6 @@ struct kube_pod {
     uint32_t apart_count;
     char *share;     /* a part of a GPU, in tarn's grammar: "0.5", "mem=2000M"; "": none */
     char *refused;   /* why tarn cannot schedule it; NULL */
-    bool has_claims; /* volumes by claims */
     int64_t limit_s; /* activeDeadlineSeconds; 0: none */
     int64_t grace_s;
     char *estimate;      /* "": none */
