@@ -223,9 +223,12 @@ def test_an_elastic_gang_goes_on_without_a_lost_member(eight):
 
 def test_what_is_left_of_a_gang_decides_how_it_ends(eight, tmp_path):
     api = eight.api
-    over = tmp_path / "over"
-    gang = api.submit(run="[ $RANK = 1 ] && exit 3; while [ ! -e %s ]; do sleep 0.1; done" % over, gpus=1, cpus=0,
+    leave, over = tmp_path / "leave", tmp_path / "over"
+    gang = api.submit(run="while [ ! -e %s ]; do sleep 0.1; done; [ $RANK = 1 ] && exit 3; "
+                          "while [ ! -e %s ]; do sleep 0.1; done" % (leave, over), gpus=1, cpus=0,
                       ranks="1..3", sizes="any", on_member_loss="go_on", resize="never")
+    api.wait_state(gang, "running")  # before all have started, a member that leaves fails the start
+    leave.touch()
     wait_until("a member is lost", lambda: (api.job(gang)["elastic"] or {}).get("lost") == 1)
     over.touch()
     assert api.wait_end(gang)["result"] == "ok"
