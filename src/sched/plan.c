@@ -6,6 +6,7 @@
 
 #include "core/state/rescue.h"
 #include "sched/brain.h"
+#include "sched/capacity/lease_part.h"
 #include "sched/claims.h"
 #include "sched/grant.h"
 #include "sched/job_facts.h"
@@ -116,6 +117,8 @@ static bool promise_start(struct brain *brain, struct job *job, struct why *why)
     usec_t at;
 
     assert(bucket->first);
+    if (defrag_is_under_way(brain, job)) /* others move out of this place, not of another */
+        query.kept = kept_place_of(&brain->reclaim.made, job->id);
     if (why_is_never(why->kind) || why_is_of_quota(why->kind) || why->kind == WHY_TURN ||
         why->kind == WHY_ARRAY || why_is_of_time(why->kind))
         return false; /* it is not room that it waits for */
@@ -221,6 +224,19 @@ static uint32_t protect(struct brain *brain, struct decisions *decisions)
 
 /* ---- jobs for which others were stopped ---- */
 
+/* Before others that wait for room, which would find it first. */
+static void start_where_moved(struct brain *brain, struct decisions *decisions)
+{
+    struct why why;
+
+    for (size_t i = 0; i < brain->awaited.count; i++) {
+        struct job *job = brain->awaited.items[i];
+        const struct lease *made = kept_place_of(&brain->reclaim.made, job->id);
+        if (made && fleet_has(&brain->fleet, made) && defrag_has_moved(brain, job))
+            brain_try_grant(brain, job, 0, decisions, &why);
+    }
+}
+
 void plan_awaited(struct brain *brain, struct decisions *decisions)
 {
     struct why why;
@@ -233,10 +249,12 @@ void plan_awaited(struct brain *brain, struct decisions *decisions)
     defrag_keep(brain, false);
     assert(brain->reserve.promises.count == brain->defrag.kept);
     brain_list_awaited(brain);
-    for (size_t i = 0; i < brain->awaited.count; i++) {
+    for (size_t i = 0; i < brain->awaited.count; i++)
         run_time_bucket(brain->state, brain->awaited.items[i]->pending_bucket);
+    start_where_moved(brain, decisions);
+    brain_list_awaited(brain);
+    for (size_t i = 0; i < brain->awaited.count; i++)
         brain_try_grant(brain, brain->awaited.items[i], 0, decisions, &why);
-    }
     brain_list_awaited(brain);
 }
 

@@ -48,6 +48,21 @@ static bool is_waited_for(const struct brain *brain, const struct job *job)
     return false;
 }
 
+bool defrag_has_moved(const struct brain *brain, const struct job *job)
+{
+    bool has = false;
+
+    for (const struct job *other = brain->state->first_active; other;
+         other = other->run->active_next) {
+        if (other->run->moved_for != job->id)
+            continue;
+        if (job_is_moving(other))
+            return false;
+        has = true;
+    }
+    return has && !is_waited_for(brain, job);
+}
+
 /* What of it is free in the fleet that looks ahead, as if the job was gone from where it is. */
 static void keep(struct brain *brain, const struct job *job, const struct lease *place)
 {

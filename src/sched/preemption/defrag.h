@@ -73,6 +73,8 @@ struct defrag {
 
 void defrag_release(struct defrag *defrag);
 
+/* Jobs were moved for it, and have started in their new places. */
+bool defrag_has_moved(const struct brain *brain, const struct job *job);
 /* Move jobs for waiting ones, before any job is preempted. */
 void plan_moves(struct brain *brain, struct decisions *decisions);
 /* After the promises of a plan are over: promise moved jobs their places from now on; with_takers:
