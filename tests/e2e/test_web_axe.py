@@ -5,11 +5,10 @@ It comes from npm, into a folder of the build; $TARN_AXE names a file that is th
 """
 
 import os
-import subprocess
-import tarfile
 
 import pytest
 
+import npm
 import tarn_test
 from test_web_views import count, enter, have_history
 from webpage import box, browser, page  # noqa: F401 (fixtures)
@@ -22,18 +21,8 @@ def find_axe():
     named = os.environ.get("TARN_AXE")
     if named:
         return open(named, encoding="utf-8").read(), ""
-    folder = os.path.join(tarn_test.BUILD, "axe")
-    archive = os.path.join(folder, "axe-core-%s.tgz" % VERSION)
-    os.makedirs(folder, exist_ok=True)
-    if not os.path.exists(archive):
-        try:
-            done = subprocess.run(["npm", "pack", "--silent", "axe-core@" + VERSION], cwd=folder, capture_output=True, text=True, timeout=120)
-        except (OSError, subprocess.TimeoutExpired) as failure:
-            return None, str(failure)
-        if done.returncode != 0:
-            return None, (done.stderr.strip().splitlines() or ["npm failed"])[-1]
-    with tarfile.open(archive) as packed:
-        return packed.extractfile("package/axe.min.js").read().decode(), ""
+    folder, why = npm.fetch("axe-core", VERSION)
+    return folder and open(os.path.join(folder, "axe.min.js"), encoding="utf-8").read(), why
 
 
 @pytest.fixture(scope="module")

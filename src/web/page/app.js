@@ -76,6 +76,8 @@ async function draw() {
     shown = module;
     const content = await module.view(place.query, soon, place.id);
     if (mine !== turn) return;
+    if (events.readyState === EventSource.OPEN) live();
+    else if (events.readyState === EventSource.CLOSED) listen(); // the browser gave up, but the daemon is there again
     if (isNew || !isBusy()) put([content], isNew);
     last = key;
     document.title = about.title + (place.id ? " " + place.id : "") + " · tarn";
@@ -95,12 +97,13 @@ function soon() {
   timer = setTimeout(draw, Math.max(SOON_MS, drawn + LEAST_MS - performance.now()));
 }
 
+function live() { connection.textContent = "live"; connection.className = "good"; }
 function lost() { connection.textContent = "not connected"; connection.className = "bad"; }
 
 function listen() {
   if (events) events.close();
   events = new EventSource("/v1/events");
-  events.onopen = () => { connection.textContent = "live"; connection.className = "good"; soon(); };
+  events.onopen = () => { live(); soon(); };
   events.onerror = lost;
   for (const name of ["job", "group", "lost"]) events.addEventListener(name, soon);
 }
