@@ -100,8 +100,11 @@ static bool holds(const struct job *job, uint32_t device, uint32_t place)
 
 static void list_parts(struct watcher *watcher, struct watched *watched, part_list *parts)
 {
-    for (size_t i = 0; i < watcher->held.count; i++) {
-        const struct job *job = state_job(watcher_state(watcher), watcher->held.items[i].id);
+    size_t count;
+    const struct holder *holders = watcher_holders(watcher, watched->device, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct job *job = state_job(watcher_state(watcher), holders[i].job);
         if (!job || !job_is_active(job) || !job->run->lease)
             continue;
         for (uint32_t place = 0; place < job->run->lease->members_count; place++) {
@@ -198,6 +201,7 @@ void watcher_changed(struct watcher *watcher, const uint64_t *jobs, size_t count
         tally_forget(&watcher->tally, jobs[i]);
         free(watcher->held.items[place].devices);
         list_remove(&watcher->held, place);
+        watcher->is_indexed = false;
     }
 }
 
@@ -679,6 +683,7 @@ bool watcher_destroy(struct watcher *watcher)
     for (size_t i = 0; i < watcher->held.count; i++)
         free(watcher->held.items[i].devices);
     list_release(&watcher->held);
+    list_release(&watcher->holders);
     if (!are_all_back) /* a thread may still wake us: what it wakes stays */
         return false;
     uv_close((uv_handle_t *)&watcher->timer, on_closed);

@@ -98,8 +98,23 @@ static void begin(struct watcher *watcher, uint32_t device, uint64_t job, bool h
         check(watcher, watched, job, "after");
 }
 
-static void note_devices(struct held_job *held, const struct lease *lease)
+static bool has_same_devices(const struct held_job *held, const struct lease *lease)
 {
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < lease->slices_count; i++) {
+        if (!is_first(lease, i))
+            continue;
+        if (count == held->count || held->devices[count] != lease->slices[i].device)
+            return false;
+        count++;
+    }
+    return count == held->count;
+}
+
+static void note_devices(struct watcher *watcher, struct held_job *held, const struct lease *lease)
+{
+    watcher->is_indexed = false;
     free(held->devices);
     held->devices = mem_zero(lease->slices_count + 1, sizeof(held->devices[0]));
     held->count = 0;
@@ -113,8 +128,51 @@ void watcher_hold(struct watcher *watcher, const struct job *job)
 {
     struct held_job held = { .id = job->id, .attempt = job->run->attempt };
 
-    note_devices(&held, job->run->lease);
+    note_devices(watcher, &held, job->run->lease);
     list_add(&watcher->held, held);
+}
+
+static int compare_holders(const void *left, const void *right)
+{
+    const struct holder *a = left, *b = right;
+
+    if (a->device != b->device)
+        return a->device < b->device ? -1 : 1;
+    return (a->job > b->job) - (a->job < b->job);
+}
+
+/* Thousands of devices are read each second, and jobs change less often. */
+static void index_holders(struct watcher *watcher)
+{
+    watcher->holders.count = 0;
+    LIST_EACH (const struct held_job, held, &watcher->held) {
+        for (uint32_t i = 0; i < held->count; i++) {
+            struct holder holder = { .device = held->devices[i], .job = held->id };
+            list_add(&watcher->holders, holder);
+        }
+    }
+    list_sort(&watcher->holders, compare_holders);
+    watcher->is_indexed = true;
+}
+
+const struct holder *watcher_holders(struct watcher *watcher, uint32_t device, size_t *ret_count)
+{
+    if (!watcher->is_indexed)
+        index_holders(watcher);
+    size_t first = 0, last = watcher->holders.count;
+    while (first < last) {
+        size_t middle = (first + last) / 2;
+        if (watcher->holders.items[middle].device < device)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    for (last = first; last < watcher->holders.count; last++) {
+        if (watcher->holders.items[last].device != device)
+            break;
+    }
+    *ret_count = last - first;
+    return watcher->holders.items + first;
 }
 
 void watcher_settle(struct watcher *watcher)
@@ -126,6 +184,9 @@ void watcher_settle(struct watcher *watcher)
         bool is_same = job && job->run->attempt == held->attempt;
         bool has_run = !is_same || job->run->members_started > 0 || job->run->members_lost > 0;
         const struct lease *now = is_active && is_same ? job->run->lease : NULL;
+        if (now && has_same_devices(held, now))
+            continue;
+        watcher->is_indexed = false;
         for (uint32_t k = 0; k < held->count; k++) {
             if (!now || !lease_slice_on(now, held->devices[k]))
                 begin(watcher, held->devices[k], held->id, has_run);
@@ -134,7 +195,7 @@ void watcher_settle(struct watcher *watcher)
         if (!is_active)
             continue;
         held->attempt = job->run->attempt;
-        note_devices(held, job->run->lease);
+        note_devices(watcher, held, job->run->lease);
     }
 }
 
@@ -194,8 +255,11 @@ static void find_left(struct watcher *watcher, struct watched *watched, struct h
 static void find_users(struct watcher *watcher, const struct watched *watched,
                        struct handover_look *look)
 {
-    for (size_t i = 0; i < watcher->held.count; i++) {
-        const struct job *job = state_job(watcher_state(watcher), watcher->held.items[i].id);
+    size_t count;
+    const struct holder *holders = watcher_holders(watcher, watched->device, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct job *job = state_job(watcher_state(watcher), holders[i].job);
         const struct lease *lease = job && job_is_active(job) ? job->run->lease : NULL;
         for (uint32_t k = 0; lease && k < lease->slices_count; k++) {
             const struct slice *slice = &lease->slices[k];

@@ -56,6 +56,12 @@ struct held_job {
     uint32_t count;
 };
 
+/* A job that holds a device, as in struct held_job. */
+struct holder {
+    uint32_t device;
+    uint64_t job;
+};
+
 struct watcher {
     struct watch watch;
     struct watcher_options options;
@@ -66,7 +72,9 @@ struct watcher {
     const struct state *seen; /* whose numbers these are */
     struct tally tally;
     struct limit_watch limits;
-    LIST(struct held_job) held; /* jobs that hold devices */
+    LIST(struct held_job) held;  /* jobs that hold devices */
+    LIST(struct holder) holders; /* the same by device, if is_indexed */
+    bool is_indexed;
     struct health_commands *commands;
     uv_timer_t timer, soon;
     uv_async_t wake;
@@ -95,6 +103,8 @@ void watcher_ask(struct watcher *watcher, const struct watched *watched);
 
 /* watcher_handover.c */
 void watcher_hold(struct watcher *watcher, const struct job *job);
+/* Those of the device, in the order of their jobs; valid until a job changes. */
+const struct holder *watcher_holders(struct watcher *watcher, uint32_t device, size_t *ret_count);
 /* Look for leftovers of an ended job in the last reading, and request the usual compute mode if the
  * mode differs. Sets has_left. */
 void watcher_examine(struct watcher *watcher, struct watched *watched);
