@@ -301,6 +301,7 @@ static void the_interval_is_divided_into_periods(void **state)
                          .price = { .resource = "h100", .price_micro = 2000000 } });
     for (int i = 10; i < 16; i += 2)
         list_add(&world->ledger.periods, (struct ledger_period){ .from = hour(i) });
+    world->ledger.counts_queues = true;
     submit(world, hour(10), 1, "ana");
     grant(world, hour(11), 1, 1, 0, 1000);
     end(world, hour(15), 1, 1, 0);
@@ -317,6 +318,8 @@ static void the_interval_is_divided_into_periods(void **state)
         assert_int_equal((int64_t)(period->idle_ms + 0.5), held[i] * HOUR_MS / 2);
         assert_int_equal((int64_t)(period->cost_micro + 0.5), held[i] * 2000000);
         assert_int_equal(period->starts, i == 0);
+        assert_int_equal(period->queues_ms.items[state_job(world->state, 1)->queue],
+                         held[i] * HOUR_MS);
     }
     assert_int_equal(world->ledger.periods.items[0].waiting_ms, HOUR_MS);
     assert_int_equal(world->ledger.periods.items[0].starts_waited_ms, HOUR_MS);

@@ -195,7 +195,11 @@ def test_money_shows_cost_and_use(page, box):
     periods = api.get("/v1/report?last=1h&step=10m")["periods"]
     total = api.get("/v1/report?last=1h")["total"]
     assert sum(one["cost"] for one in periods) == pytest.approx(total["cost"], rel=0.5)
-    assert sum(one["starts"] for one in periods) >= 2
+    assert sum(one["starts"] for one in periods) >= 2 and "queues" not in periods[0]
+    periods = api.get("/v1/report?last=1h&step=10m&by=queue")["periods"]
+    assert {part["queue"] for one in periods for part in one["queues"] if part["gpu_hours"] > 0} >= {"research"}
+    page.go("queues")
+    page.wait_for("research", "table")
     for step, words in (("1s", "at least 1m"), ("x", "step"), ("-1h", "step")):
         with pytest.raises(tarn_test.Refused, match=words):
             api.get("/v1/report?step=" + step)

@@ -259,6 +259,16 @@ void ledger_note(struct ledger *ledger, const struct event *event)
 
 /* ---- begin and end ---- */
 
+static void pass_queues(const struct ledger *ledger, struct ledger_period *period, usec_t time)
+{
+    const struct state *state = ledger->state;
+
+    while (period->queues_ms.count < state->queues.count)
+        list_add(&period->queues_ms, 0);
+    for (size_t i = 0; i < state->queues.count; i++)
+        period->queues_ms.items[i] += gpu_ms(state->queues.items[i].used.of[RESOURCE_GPUS], time);
+}
+
 /* What holds from one event to the next, in each period between them. */
 static void pass_periods(struct ledger *ledger, usec_t now)
 {
@@ -273,6 +283,8 @@ static void pass_periods(struct ledger *ledger, usec_t now)
             period->gpu_ms += gpu_ms(held, until - at);
             period->waiting_ms +=
                 (int64_t)state->job_counts[JOB_QUEUED] * ((until - at) / USEC_PER_MS);
+            if (ledger->counts_queues)
+                pass_queues(ledger, period, until - at);
         }
         at = until > at ? until : at;
         ledger->period += end <= now && ledger->period + 1 < ledger->periods.count;
@@ -319,6 +331,8 @@ void ledger_finish(struct ledger *ledger, usec_t until)
 void ledger_release(struct ledger *ledger)
 {
     list_release(&ledger->jobs);
+    LIST_EACH (struct ledger_period, period, &ledger->periods)
+        list_release(&period->queues_ms);
     list_release(&ledger->periods);
     map_release(&ledger->by_id);
     arena_release(&ledger->names);

@@ -67,6 +67,7 @@ struct ledger_period {
     uint32_t starts;          /* of attempts */
     int64_t starts_waited_ms; /* how long these had waited */
     double watched_ms, busy_ms, idle_ms, cost_micro;
+    LIST(int64_t) queues_ms; /* GPU-time of each queue and of those below it, if counts_queues */
 };
 
 struct ledger {
@@ -78,6 +79,7 @@ struct ledger {
     /* Added by the caller after ledger_begin(), the first from the begin on; none: not wanted. */
     LIST(struct ledger_period) periods;
     size_t period;       /* the present one */
+    bool counts_queues;  /* set by the caller: in periods, GPU-time by queue */
     int64_t capacity_ms; /* GPU-time available */
     struct {
         uint32_t jobs;

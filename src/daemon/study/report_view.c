@@ -175,6 +175,20 @@ static json_t *view_rows(struct view *view)
 
 /* ---- periods ---- */
 
+/* Those that held GPUs, with the hours of the queues below them. */
+static json_t *view_queues(const struct view *view, const struct ledger_period *period)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < period->queues_ms.count; i++) {
+        if (i != QUEUE_ROOT && period->queues_ms.items[i] > 0)
+            json_array_append_new(
+                list, json_pack("{s:s, s:f}", "queue", view->ledger->state->queues.items[i].name,
+                                "gpu_hours", (double)period->queues_ms.items[i] / MS_PER_HOUR));
+    }
+    return list;
+}
+
 static json_t *view_periods(const struct view *view)
 {
     const struct ledger *ledger = view->ledger;
@@ -203,6 +217,8 @@ static json_t *view_periods(const struct view *view)
                             is_watched ? json_real(period->idle_ms / MS_PER_HOUR) : json_null());
         json_object_set_new(object, "cost",
                             view->has_prices ? json_real(period->cost_micro / 1e6) : json_null());
+        if (view->ask->by == REPORT_BY_QUEUE)
+            json_object_set_new(object, "queues", view_queues(view, period));
         json_array_append_new(list, object);
     }
     return list;

@@ -16,6 +16,7 @@ struct folding {
     usec_t from, now; /* what came after now is not of the question */
     usec_t step;      /* of its periods; REPORT_MONTHS: calendar months; 0: none */
     usec_t wall_ahead;
+    bool counts_queues;
     bool has_begun;
 };
 
@@ -35,6 +36,7 @@ static usec_t next_period(const struct folding *folding, usec_t at)
 static void begin(struct folding *folding, usec_t from)
 {
     ledger_begin(folding->ledger, folding->state, from);
+    folding->ledger->counts_queues = folding->counts_queues;
     folding->has_begun = true;
     for (usec_t at = from; folding->step != 0 && at < folding->now; at = next_period(folding, at))
         list_add(&folding->ledger->periods, (struct ledger_period){ .from = at });
@@ -122,6 +124,7 @@ static int answer(const json_t *question, json_t **ret, struct error *err)
         .now = json_integer_value(json_object_get(question, "now")),
         .step = json_integer_value(json_object_get(question, "step")),
         .wall_ahead = json_integer_value(json_object_get(question, "wall_ahead")),
+        .counts_queues = json_integer_value(json_object_get(question, "by")) == REPORT_BY_QUEUE,
     };
     struct report_ask ask = {
         .by = (enum report_by)json_integer_value(json_object_get(question, "by")),
