@@ -24,7 +24,7 @@ enum {
     EXTRA_MS = 3000, /* pods beside a running gang that replace none of its pods are on their own */
     PATIENCE_MS = 120000,
     STOP_MS = 5000,   /* what was stopped is not reported before that is known */
-    SAID_TO_ALL = 64, /* pods of a workload that get the first words about it; later only one */
+    SAID_TO_ALL = 64, /* pods that get the first words of a workload, and of its job; later one */
 };
 
 enum stage {
@@ -49,6 +49,7 @@ struct workload {
     uint64_t extra_since; /* since when pods wait beside its attempt; 0: none does */
     bool is_asking, was_noted, was_started;
     bool is_split; /* its pods do not start together: each is a workload of its own */
+    bool is_told;  /* the pods of its job know that they wait in tarn */
     char *words;   /* as set in the condition; NULL: none */
 };
 
@@ -330,10 +331,13 @@ static void set_condition(struct kube_workloads *workloads, const struct kube_po
 
 static void say(struct kube_workloads *workloads, struct workload *workload, const char *words)
 {
-    size_t most = workload->words ? 1 : SAID_TO_ALL;
+    bool is_known = workload->stage == KNOWN;
+    bool is_first = !workload->words || (is_known && !workload->is_told);
+    size_t most = is_first ? SAID_TO_ALL : 1;
 
     if (workload->words && strcmp(workload->words, words) == 0)
         return;
+    workload->is_told |= is_known;
     free(workload->words);
     workload->words = mem_string(words);
     for (size_t i = 0; i < workload->pods.count && i < most; i++)
@@ -438,6 +442,7 @@ static void restart(struct workload *workload)
     workload->stage = GATHERING;
     workload->generation++;
     workload->job = 0;
+    workload->is_told = false;
     workload->short_since = 0;
     free(workload->words);
     workload->words = NULL;
