@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tarn's own jobs as pods, in real containers on a real Kubernetes (kube_cluster.py)."""
+import json
 import os
 import shutil
 import subprocess
@@ -8,13 +9,11 @@ import pytest
 
 import kube_cluster
 from kube.images import TOOLS
-from kube_cluster import is_active, wait_until
+from kube_cluster import SYSTEM, is_active, mounting, wait_until
 from tarn_test import HERE, TARN
 
 pytestmark = kube_cluster.needed(real=True, engine=True)
 EXAMPLE = os.path.join(HERE, "..", "..", "examples", "digits")
-# The programs and libraries of this machine: an image with them would be large.
-SYSTEM = ("/usr", "/lib", "/lib64", "/etc/alternatives", "/etc/ssl")
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +24,8 @@ def cluster():
 
 def template(folders):
     """A pod template that mounts these folders of the machine at the same paths."""
-    folders = [folder for folder in folders if os.path.exists(folder)]
-    mounts = "".join(f"    - {{name: v{number}, mountPath: {folder}}}\n" for number, folder in enumerate(folders))
-    volumes = "".join(f"  - {{name: v{number}, hostPath: {{path: {os.path.realpath(folder)}}}}}\n" for number, folder in enumerate(folders))
-    return f"spec:\n  containers:\n  - image: {TOOLS}\n    volumeMounts:\n{mounts}  volumes:\n{volumes}"
+    container, spec = mounting(folders)
+    return json.dumps({"spec": {"containers": [{"image": TOOLS, **container}], **spec}})
 
 
 @pytest.fixture
