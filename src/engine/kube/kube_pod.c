@@ -386,7 +386,7 @@ static void check_gang(struct kube_pod *pod, const json_t *notes)
                           kube_text(notes, KUBE_GANG_SIZE)));
 }
 
-static const char *queue_of(const json_t *about)
+const char *kube_stated_queue(const json_t *about)
 {
     static const char *const labels[] = { KUBE_QUEUE, "kueue.x-k8s.io/queue-name",
                                           "kai.scheduler/queue", "runai/queue" };
@@ -423,7 +423,7 @@ void *kube_pod_read(const json_t *object)
         .version = mem_string(kube_text(about, "resourceVersion")),
         .node = mem_string(kube_text(spec, "nodeName")),
         .scheduler = mem_string(kube_text(spec, "schedulerName")),
-        .queue = mem_string(queue_of(about)),
+        .queue = mem_string(kube_stated_queue(about)),
         .is_deleting = json_object_get(about, "deletionTimestamp") != NULL,
         .priority = (int32_t)kube_number(spec, "priority", 0),
         .device = mem_string(""),

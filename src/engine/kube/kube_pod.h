@@ -70,6 +70,9 @@ struct kube_pod {
     char *reason; /* "": none */
 };
 
+/* The queue that labels and annotations of an object name, tarn's or another's; "": none. */
+const char *kube_stated_queue(const json_t *metadata);
+
 /* NULL: not a pod. */
 void *kube_pod_read(const json_t *object);
 void kube_pod_destroy(void *pod); /* NULL is fine */

@@ -36,6 +36,7 @@ enum stage {
 
 struct workload {
     char *key, *object, *owner_path;
+    char *queue; /* that its object states; "": none, or not asked */
     enum kube_group_kind kind;
     LIST(const struct kube_pod *) pods; /* that wait */
     struct kube_pod *suspended;      /* as its pods will be; NULL: it is not suspended for tarn */
@@ -78,6 +79,7 @@ static void workload_destroy(struct workload *workload)
     free(workload->key);
     free(workload->object);
     free(workload->owner_path);
+    free(workload->queue);
     free(workload->words);
     list_release(&workload->pods);
     kube_pod_destroy(workload->suspended);
@@ -117,6 +119,7 @@ static struct workload *find_or_add(struct kube_workloads *workloads,
         workload = mem_zero(1, sizeof(*workload));
         *workload = (struct workload){ .key = mem_string(group->key),
                                        .object = mem_string(""),
+                                       .queue = mem_string(""),
                                        .owner_path = mem_string(group->owner_path),
                                        .kind = group->kind,
                                        .generation = 1 };
@@ -365,6 +368,14 @@ struct question {
     char *key;
 };
 
+static void read_object(struct workload *workload, const json_t *object)
+{
+    workload->size = kube_group_size(workload->kind, object);
+    workload->is_split = kube_group_is_split(workload->kind, object);
+    free(workload->queue);
+    workload->queue = mem_string(kube_stated_queue(json_object_get(object, "metadata")));
+}
+
 static void on_object(void *user, const struct kube_reply *reply)
 {
     struct question *question = user;
@@ -372,11 +383,9 @@ static void on_object(void *user, const struct kube_reply *reply)
     struct workload *workload = find(workloads, question->key);
 
     if (workload) {
-        workload->is_asking = false;
+        workload->is_asking = workload->is_split = false;
         if (kube_reply_is_ok(reply))
-            workload->size = kube_group_size(workload->kind, reply->body);
-        workload->is_split =
-            kube_reply_is_ok(reply) && kube_group_is_split(workload->kind, reply->body);
+            read_object(workload, reply->body);
         if (workload->size == 0) {
             AUTO_FREE char *words =
                 mem_printf("tarn: it is not known how many pods start together: %s",
@@ -406,6 +415,14 @@ static void ask_size(struct kube_workloads *workloads, struct workload *workload
 
 /* ---- arrivals ---- */
 
+/* The pods state it, else the object of the workload; else it is the one of the namespace. */
+static const char *queue_of(const struct workload *workload, const struct kube_pod *first)
+{
+    if (first->queue[0])
+        return first->queue;
+    return workload->queue[0] ? workload->queue : first->namespace;
+}
+
 static void arrive(struct kube_workloads *workloads, struct workload *workload)
 {
     const struct engine_reports *reports = &workloads->options.reports;
@@ -428,7 +445,7 @@ static void arrive(struct kube_workloads *workloads, struct workload *workload)
     struct engine_arrival arrival = { .name = name,
                                       .document = document,
                                       .user = first->namespace,
-                                      .account = first->queue[0] ? first->queue : first->namespace,
+                                      .account = queue_of(workload, first),
                                       .uid = (uint32_t)geteuid(),
                                       .gid = (uint32_t)getegid() };
     workload->stage = REPORTED;
