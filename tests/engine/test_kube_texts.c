@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "engine/kube/client/kube_json.h"
+#include "engine/kube/client/kube_plugin.h"
 #include "engine/kube/kube_document.h"
 #include "engine/kube/kube_fits.h"
 #include "engine/kube/kube_node.h"
@@ -508,9 +509,54 @@ static void a_pod_of_tarn_has_the_template_and_the_launch(void **state)
     json_decref(template);
 }
 
+/* ---- credential plugins ---- */
+
+static void a_plugin_gets_its_environment_and_no_secret_is_on_its_command_line(void **state)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    struct error err;
+
+    (void)state;
+    json_t *exec =
+        json("{\"command\":\"sh\",\"args\":[\"-c\",\"cat /proc/$$/cmdline | tr '\\\\0' ' '; "
+             "echo; echo $TOKEN; echo $KUBERNETES_EXEC_INFO\",\"it's one\"],"
+             "\"env\":[{\"name\":\"TOKEN\",\"value\":\"a 'secret'\"}]}");
+    assert_int_equal(kube_plugin_run(exec, &text, &err), 0);
+    const char *second = strchr(text_string(&text), '\n');
+    assert_non_null(second);
+    assert_null(memmem(text.bytes, (size_t)(second - text.bytes), "secret", 6));
+    assert_non_null(memmem(text.bytes, (size_t)(second - text.bytes), "it's one", 8));
+    assert_string_equal(second, "\na 'secret'\n{\"kind\":\"ExecCredential\",\"apiVersion\":"
+                                "\"client.authentication.k8s.io/v1\",\"spec\":{\"interactive\":"
+                                "false}}\n");
+    json_decref(exec);
+}
+
+static void a_plugin_that_fails_is_named(void **state)
+{
+    static const char *const cases[][2] = {
+        { "{\"command\":\"/no/such\"}", "exec: /no/such: No such file or directory" },
+        { "{\"command\":\"false\"}", "exec: false ended with status 1" },
+        { "{\"command\":\"sh\",\"args\":[\"-c\",\"kill -9 $$\"]}", "exec: sh ended with signal 9" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO_RELEASE(text) struct text text = { 0 };
+        struct error err;
+        json_t *exec = json(cases[i][0]);
+
+        assert_int_equal(kube_plugin_run(exec, &text, &err), -EACCES);
+        assert_string_equal(err.text, cases[i][1]);
+        json_decref(exec);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plugin_gets_its_environment_and_no_secret_is_on_its_command_line),
+        cmocka_unit_test(a_plugin_that_fails_is_named),
         cmocka_unit_test(requests_are_counted_as_the_scheduler_counts_them),
         cmocka_unit_test(what_cannot_be_honoured_is_named),
         cmocka_unit_test(a_gang_without_a_number_is_refused),
