@@ -102,6 +102,22 @@ def test_without_a_template_a_job_says_what_is_missing(daemon, tmp_path):
     assert job["result"] == "failed" and "pod template" in job["reason"] and "default.yaml" in job["reason"], job
 
 
+def test_a_job_whose_image_has_no_valid_name_fails_with_the_reason(daemon, tmp_path):
+    (tmp_path / "templates" / "default.yaml").write_text("spec: {containers: [{image: 'No Such:Image'}]}")
+    number = daemon.api.submit({"command": ["true"], "sender_cwd": str(tmp_path)})
+    job = daemon.api.wait_end(number)
+    assert job["result"] == "failed" and "InvalidImageName" in job["reason"], job
+
+
+def test_why_tells_that_an_image_cannot_be_pulled(daemon, tmp_path):
+    (tmp_path / "templates" / "default.yaml").write_text("spec: {containers: [{image: 'localhost/no-such:1', imagePullPolicy: IfNotPresent}]}")
+    number = daemon.api.submit({"command": ["true"], "sender_cwd": str(tmp_path)})
+    wait_until("it says so", lambda: "ImagePull" in (daemon.api.why(number)["engine"] or ""))
+    assert daemon.api.job(number)["state"] == "granted"
+    subprocess.run([TARN, "cancel", str(number)], env=daemon.environment(), check=True, capture_output=True)
+    assert daemon.api.wait_end(number)["result"] == "cancelled"
+
+
 needs_learning = pytest.mark.skipif(
     subprocess.run(["/usr/bin/python3", "-c", "import numpy, sklearn"], stderr=subprocess.DEVNULL).returncode != 0,
     reason="python3-numpy or python3-sklearn is not installed")

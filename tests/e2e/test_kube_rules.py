@@ -135,8 +135,12 @@ def test_a_second_daemon_stands_by_and_takes_over(cluster, daemon, make_daemon, 
     second.options += ["--engine", "kube"]
     second.start()
     number = second.api.submit({"command": ["true"], "sender_cwd": "/tmp"})
-    wait_until("it says why", lambda: "another daemon is in charge of the cluster" in subprocess.run(
-        [TARN, "why", str(number)], env=second.environment(), text=True, capture_output=True, timeout=60).stdout)
+
+    def words():
+        return subprocess.run([TARN, "why", str(number)], env=second.environment(), text=True, capture_output=True, timeout=60).stdout
+
+    wait_until("it says why", lambda: "no node is known yet: Kubernetes: another daemon is in charge of the cluster" in words())
+    assert "can never run" not in words()
     assert not second.api.get("/v1/nodes")["nodes"]
     daemon.terminate() # it gives up the lease
     wait_until("the second one is in charge", lambda: len(second.api.get("/v1/nodes")["nodes"]) == 4)

@@ -162,6 +162,57 @@ static void the_end_of_a_pod_is_that_of_its_first_failed_container(void **state)
     kube_pod_destroy(pod);
 }
 
+static void what_keeps_a_container_from_starting_is_told(void **state)
+{
+    static const struct {
+        const char *status, *waits;
+        bool is_hopeless;
+    } cases[] = {
+        { "\"phase\":\"Pending\",\"containerStatuses\":[{\"state\":{\"waiting\":{"
+          "\"reason\":\"ContainerCreating\"}}}]",
+          "", false },
+        { "\"phase\":\"Pending\",\"containerStatuses\":[{\"state\":{\"waiting\":{"
+          "\"reason\":\"ImagePullBackOff\",\"message\":\"no such image\"}}}]",
+          "ImagePullBackOff: no such image", false },
+        { "\"phase\":\"Pending\",\"initContainerStatuses\":[{\"state\":{\"waiting\":{"
+          "\"reason\":\"InvalidImageName\"}}}],\"containerStatuses\":[{\"state\":{\"waiting\":{"
+          "\"reason\":\"PodInitializing\"}}}]",
+          "InvalidImageName", true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct kube_pod *pod = pod_of("", "\"containers\":[]", cases[i].status);
+        assert_string_equal(pod->waits, cases[i].waits);
+        assert_int_equal(pod->is_hopeless, cases[i].is_hopeless);
+        assert_false(pod->is_started);
+        kube_pod_destroy(pod);
+    }
+}
+
+static void conditions_have_words_for_people(void **state)
+{
+    static const char *const cases[][2] = {
+        { "{}", "a taint that it does not tolerate" },
+        { "{\"nodeSelector\":{\"type\":\"real\",\"zone\":\"a\"}}",
+          "node selector type=real zone=a, or a taint that it does not tolerate" },
+        { "{\"affinity\":{\"nodeAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":{"
+          "\"nodeSelectorTerms\":[{\"matchExpressions\":[{\"key\":\"zone\",\"operator\":\"In\","
+          "\"values\":[\"a\",\"b\"]},{\"key\":\"fast\",\"operator\":\"Exists\"}]}]}}},"
+          "\"tolerations\":[{\"key\":\"spot\",\"operator\":\"Exists\"}]}",
+          "node affinity zone In a|b and fast Exists, or a taint that it does not tolerate" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        json_t *spec = json(cases[i][0]), *fits = kube_fits_read(spec);
+        AUTO_FREE char *words = kube_fits_words(fits);
+        assert_string_equal(words, cases[i][1]);
+        json_decref(fits);
+        json_decref(spec);
+    }
+}
+
 static void the_mark_of_a_binding_is_read(void **state)
 {
     struct kube_pod *pod =
@@ -562,6 +613,8 @@ int main(void)
         cmocka_unit_test(a_gang_without_a_number_is_refused),
         cmocka_unit_test(pods_keep_apart_by_ports_and_by_what_they_are),
         cmocka_unit_test(the_end_of_a_pod_is_that_of_its_first_failed_container),
+        cmocka_unit_test(what_keeps_a_container_from_starting_is_told),
+        cmocka_unit_test(conditions_have_words_for_people),
         cmocka_unit_test(the_mark_of_a_binding_is_read),
         cmocka_unit_test(a_pod_says_which_workload_it_belongs_to),
         cmocka_unit_test(an_object_says_how_many_pods_start_together),

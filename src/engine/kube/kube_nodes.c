@@ -282,6 +282,27 @@ const char *kube_nodes_label(struct kube_nodes *nodes, const json_t *fits)
     return nodes->conditions.items[nodes->conditions.count - 1].label;
 }
 
+char *kube_nodes_spell(const struct kube_nodes *nodes, const char *words)
+{
+    struct text text = { 0 };
+
+    while (*words) {
+        const struct condition *found = NULL;
+        LIST_EACH (const struct condition, condition, &nodes->conditions) {
+            if (string_starts(words, condition->label))
+                found = condition;
+        }
+        if (found) {
+            AUTO_FREE char *meant = kube_fits_words(found->fits);
+            text_add(&text, meant);
+            words += strlen(found->label);
+        } else {
+            text_add_char(&text, *words++);
+        }
+    }
+    return text_take(&text);
+}
+
 /* ---- reports ---- */
 
 /* The labels that jobs of pods require, and plain ones, which tarn's own jobs may name. */

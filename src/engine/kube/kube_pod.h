@@ -64,6 +64,8 @@ struct kube_pod {
     char *gpus, *output; /* KUBE_GPUS, KUBE_OUTPUT; "": none */
     bool is_marked;
     struct kube_mark mark;
+    char *waits;      /* what keeps its containers: "ImagePullBackOff: ..."; "": nothing */
+    bool is_hopeless; /* that will not change */
     /* how it ended */
     int exit_code, signal;
     bool was_oom;

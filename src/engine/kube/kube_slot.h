@@ -39,6 +39,7 @@ struct slot {
     char *version;     /* of its pod, as last answered: a fence for its binding */
     uint32_t failures; /* of its binding */
     uint64_t empty_since, evict_due;
+    uint64_t stuck_since; /* its pod is bound and cannot start; 0: not so */
     struct engine_outcome outcome;
     json_t *own;               /* the pod to create; NULL: it exists, or comes from outside */
     bool is_followed, has_log; /* its output is copied; it was */
@@ -68,7 +69,8 @@ struct kube_attempts {
     uint64_t expected_until;         /* uv_now() */
     struct map by_pod;               /* hash of the UID -> slot */
     bool is_synced;
-    bool has_left; /* a pod that still exists is no member any more */
+    bool has_left;  /* a pod that still exists is no member any more */
+    char told[320]; /* by kube_attempts_trouble() */
 };
 
 void attempt_destroy(struct attempt *attempt);

@@ -337,6 +337,7 @@ static void say(struct kube_workloads *workloads, struct workload *workload, con
     bool is_known = workload->stage == KNOWN;
     bool is_first = !workload->words || (is_known && !workload->is_told);
     size_t most = is_first ? SAID_TO_ALL : 1;
+    AUTO_FREE char *spelled = kube_nodes_spell(workloads->nodes, words);
 
     if (workload->words && strcmp(workload->words, words) == 0)
         return;
@@ -344,9 +345,9 @@ static void say(struct kube_workloads *workloads, struct workload *workload, con
     free(workload->words);
     workload->words = mem_string(words);
     for (size_t i = 0; i < workload->pods.count && i < most; i++)
-        set_condition(workloads, workload->pods.items[i], words);
+        set_condition(workloads, workload->pods.items[i], spelled);
     if (workload->suspended)
-        change_object(workloads, workload, json_object(), KUBE_WAITS, words);
+        change_object(workloads, workload, json_object(), KUBE_WAITS, spelled);
 }
 
 /* Pods that do not start together with others become workloads of their own. */
