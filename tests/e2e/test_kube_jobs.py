@@ -39,9 +39,6 @@ def daemon(make_daemon, cluster, tmp_path):
     (templates / "default.yaml").write_text(template([daemon.state, str(tmp_path), *SYSTEM]))
     daemon.options += ["--config", str(config)]
     kube_cluster.start_daemon(daemon, cluster)
-    daemon.kill() # `devices` takes effect with a start
-    daemon.start()
-    wait_until("its node is known", lambda: daemon.api.get("/v1/nodes")["nodes"])
     yield daemon
     wait_until("no pod is left", lambda: not cluster.api.pods("default"))
 

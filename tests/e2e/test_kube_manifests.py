@@ -53,9 +53,6 @@ def daemon(make_daemon, cluster, tmp_path):
     config.write_text("kube: {devices: exact, schedulers: [kai-scheduler, volcano]}\nqueues: {user-queue: {}, default-queue: {}, test: {}, default: {}}\n")
     daemon.options += ["--config", str(config)]
     kube_cluster.start_daemon(daemon, cluster)
-    daemon.kill()  # `devices` takes effect with a start
-    daemon.start()
-    wait_until("its nodes are known", lambda: len(daemon.api.get("/v1/nodes")["nodes"]) == NODES)
     yield daemon
     check_sound(cluster)
 

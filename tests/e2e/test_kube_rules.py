@@ -31,9 +31,6 @@ def daemon(make_daemon, cluster, tmp_path):
     config.write_text("kube: {devices: exact, schedulers: [kai-scheduler, volcano]}\n")
     daemon.options += ["--config", str(config)]
     kube_cluster.start_daemon(daemon, cluster)
-    daemon.kill() # `devices` takes effect with a start
-    daemon.start()
-    wait_until("its nodes are known", lambda: len(daemon.api.get("/v1/nodes")["nodes"]) == 4)
     yield daemon
     check_sound(cluster)
 
@@ -125,6 +122,27 @@ def test_what_is_not_supported_is_said_in_the_condition(cluster, daemon, space):
     cluster.api.create(pod("rdma", scheduler="tarn", containers=[{"name": "main", "image": "x", "resources": {"limits": {"rdma/hca": "1"}}}]), space)
     wait_until("it says so", lambda: message(cluster, space, "rdma") == "tarn cannot schedule it: resource rdma/hca is not supported")
     assert not daemon.api.jobs()
+
+
+def test_a_kubeconfig_that_does_not_exist_can_be_corrected(cluster, make_daemon, tmp_path):
+    """In the configuration that the state directory keeps."""
+    daemon = make_daemon(devices="none")
+    daemon.extra["KUBECONFIG"] = ""
+    daemon.options += ["--engine", "kube", "--config", str(tmp_path / "tarn.yaml")]
+    (tmp_path / "tarn.yaml").write_text(f"kube: {{kubeconfig: {tmp_path}/none}}\n")
+    daemon.start()
+    number = daemon.api.submit({"command": ["true"], "sender_cwd": "/tmp"})
+    reason = f"Kubernetes: kubeconfig: {tmp_path}/none: No such file or directory; correct it and start tarn again"
+    wait_until("it says why", lambda: daemon.api.why(number)["engine"] == reason)
+    del daemon.options[-2:]  # the daemon keeps the configuration
+    daemon.terminate()
+    daemon.start()
+    (tmp_path / "better.yaml").write_text(f"kube: {{kubeconfig: {cluster.kubeconfig}}}\n")
+    done = subprocess.run([TARN, "apply", "-f", str(tmp_path / "better.yaml")], env=daemon.environment(), text=True, capture_output=True)
+    assert done.returncode == 0 and "kube kubeconfig: it takes effect when the daemon starts again" in done.stderr, done
+    daemon.terminate()
+    daemon.start()
+    wait_until("it knows the nodes", lambda: len(daemon.api.get("/v1/nodes")["nodes"]) == 4)
 
 
 def test_a_second_daemon_stands_by_and_takes_over(cluster, daemon, make_daemon, space):

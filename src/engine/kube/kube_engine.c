@@ -439,6 +439,22 @@ static void on_charge(void *user)
                                                          .release = kube_pod_destroy });
 }
 
+/* A file that the configuration names may be corrected only while the daemon runs: what is wrong
+ * with it becomes the answer to every request. */
+static int open_access(const char *path, struct kube_access **ret, struct error *err)
+{
+    int code = kube_access_open(path, ret, err);
+
+    if (code == 0) {
+        log_line(LOG_INFO, "uses the cluster server=%s", kube_access_server(*ret));
+    } else if (path[0]) {
+        log_line(LOG_ERR, "has no cluster reason='%s'", err->text);
+        *ret = kube_access_refuse(err);
+        code = 0;
+    }
+    return code;
+}
+
 static int create(const struct engine_options *options, struct engine **ret, struct error *err)
 {
     static const struct engine_ops ops = { .name = "kube",
@@ -456,19 +472,18 @@ static int create(const struct engine_options *options, struct engine **ret, str
                                    { .starts_whole = true,
                                      .has_own_nodes = true,
                                      .has_output = true,
-                                     .has_exact_devices = options->rules->kube_exact,
-                                     .has_fractions = options->rules->kube_exact } };
+                                     .has_exact_devices = options->at_start->kube_exact,
+                                     .has_fractions = options->at_start->kube_exact } };
     only.options = *options;
     int code = engine_instance_open(options->state_dir, "kube", only.instance, err);
     if (code == 0)
-        code = kube_access_open(options->rules->kube_kubeconfig, &access, err);
+        code = open_access(options->at_start->kube_kubeconfig, &access, err);
     if (code < 0)
         return error_prefix(err, code, "engine kube");
-    log_line(LOG_INFO, "uses the cluster server=%s", kube_access_server(access));
     code = kube_client_create(options->loop, access, on_problem, NULL, &only.client, err);
     if (code < 0)
         return code;
-    const char *namespace = options->rules->kube_namespace;
+    const char *namespace = options->at_start->kube_namespace;
     only.nodes = kube_nodes_create(options);
     only.workloads = kube_workloads_create(options, only.client, only.nodes);
     only.attempts = kube_attempts_create(options, only.instance,

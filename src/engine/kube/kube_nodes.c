@@ -49,6 +49,7 @@ struct kube_nodes {
     struct map by_name; /* hash of the name -> place plus one */
     LIST(struct condition) conditions;
     bool is_complete;
+    bool is_exact; /* tarn chooses the devices of pods */
 };
 
 struct kube_nodes *kube_nodes_create(const struct engine_options *options)
@@ -56,6 +57,7 @@ struct kube_nodes *kube_nodes_create(const struct engine_options *options)
     struct kube_nodes *nodes = mem_zero(1, sizeof(*nodes));
 
     nodes->options = *options;
+    nodes->is_exact = options->at_start->kube_exact;
     return nodes;
 }
 
@@ -154,7 +156,7 @@ const struct kube_node *kube_nodes_find(const struct kube_nodes *nodes, const ch
 
 bool kube_nodes_are_exact(const struct kube_nodes *nodes)
 {
-    return nodes->options.rules->kube_exact;
+    return nodes->is_exact;
 }
 
 bool kube_nodes_have(const struct kube_nodes *nodes, const char *resource)

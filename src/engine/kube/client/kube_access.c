@@ -36,6 +36,7 @@ struct kube_access {
     char *token, *token_file, *user, *password;
     json_t *exec; /* the plugin: command, args, env, apiVersion; NULL: none */
     char *header; /* as last made */
+    char *reason; /* why there is no access; NULL: there is */
     time_t good_until;
 };
 
@@ -46,7 +47,7 @@ void kube_access_destroy(struct kube_access *access)
     char *const owned[] = { access->source,   access->server,      access->namespace,
                             access->ca,       access->certificate, access->key,
                             access->token,    access->token_file,  access->user,
-                            access->password, access->header };
+                            access->password, access->header,      access->reason };
 
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         free(owned[i]);
@@ -254,6 +255,16 @@ int kube_access_open(const char *path, struct kube_access **ret, struct error *e
     return code;
 }
 
+struct kube_access *kube_access_refuse(const struct error *why)
+{
+    struct kube_access *made = mem_zero(1, sizeof(*made));
+
+    made->server = mem_string("");
+    made->namespace = mem_string("default");
+    made->reason = mem_string(why->text);
+    return made;
+}
+
 /* ---- credentials ---- */
 
 void kube_access_apply(const struct kube_access *access, void *easy)
@@ -324,6 +335,8 @@ int kube_access_header(struct kube_access *access, const char **ret, struct erro
 {
     int code = 0;
 
+    if (access->reason)
+        return error_set(err, -ENOENT, "%s; correct it and start tarn again", access->reason);
     if (access->header && time(NULL) < access->good_until) {
         *ret = access->header;
         return 0;
