@@ -43,6 +43,43 @@ def notes(cluster, path):
     return cluster.api.get(path)["metadata"].get("annotations", {})
 
 
+def events(cluster, space, name):
+    """Of a pod, in the order in which they were written: reason and words."""
+    found = cluster.api.get(f"/apis/events.k8s.io/v1/namespaces/{space}/events")["items"]
+    return [(one["reason"], one.get("note", "")) for one in sorted(found, key=lambda one: one.get("eventTime") or "")
+            if one["regarding"]["name"] == name and one.get("reportingController") == "tarn"]
+
+
+def test_events_say_what_tarn_does_with_a_pod(cluster, daemon, space):
+    cluster.api.create(pod("first", scheduler="tarn", gpus=8, nodeSelector={"kubernetes.io/hostname": "gpu-0001"}), space)
+    cluster.wait_pods(space, "Running", 1)
+    number = daemon.api.jobs()[0]["id"]
+    wait_until("its start is told", lambda: events(cluster, space, "first") == [
+        ("Scheduled", f"Successfully assigned {space}/first to gpu-0001 (tarn job {number})")])
+    cluster.api.create(pod("second", scheduler="tarn", gpus=8, nodeSelector={"kubernetes.io/hostname": "gpu-0001"}), space)
+    wait_until("its wait is told", lambda: events(cluster, space, "second"))
+    reason, words = events(cluster, space, "second")[0]
+    assert reason == "FailedScheduling" and words.startswith("tarn job "), words
+    subprocess.run([TARN, "cancel", str(number)], env=daemon.environment(), check=True, capture_output=True)
+    cluster.wait_pods(space, "Running", 1)
+    assert ("Stopped", f"tarn stops job {number}") in events(cluster, space, "first")
+    wait_until("its start is told", lambda: [reason for reason, _ in events(cluster, space, "second")] == ["FailedScheduling", "Scheduled"])
+
+
+def test_events_of_the_same_pod_are_few(cluster, daemon, space):
+    """However often the reason changes."""
+    cluster.api.create(pod("huge", scheduler="tarn", gpus=8, labels={"tarn.dev/gang": "a"}, annotations={"tarn.dev/gang-size": "9"}), space)
+    for number in range(4):
+        cluster.api.create(pod(f"p{number}", scheduler="tarn", gpus=8), space)
+    cluster.wait_pods(space, "Running", 4)
+    cluster.api.create(pod("late", scheduler="tarn", gpus=8, labels={"tarn.dev/queue": "none"}), space)
+    wait_until("it says why", lambda: events(cluster, space, "late"))
+    for number in range(3):
+        cluster.api.create(pod(f"q{number}", scheduler="tarn", gpus=8), space)
+        wait_until("it says why", lambda name=f"q{number}": message(cluster, space, name))
+    assert len(events(cluster, space, "late")) == 1 and not events(cluster, space, "huge")
+
+
 def test_a_suspended_job_waits_without_pods_and_is_resumed(cluster, daemon, space):
     big, small = (kube_cluster.job(name, count=4, gpus=gpus, suspend=True, labels={"tarn.dev/queue": "default"}, scheduler="tarn")
                   for name, gpus in (("big", 8), ("small", 1)))

@@ -26,7 +26,8 @@ enum {
 struct kube_attempts *kube_attempts_create(const struct engine_options *options,
                                            const char *instance, const char *namespace,
                                            struct kube_client *client, struct kube_nodes *nodes,
-                                           struct kube_workloads *workloads)
+                                           struct kube_workloads *workloads,
+                                           struct kube_events *events)
 {
     struct kube_attempts *attempts = mem_zero(1, sizeof(*attempts));
 
@@ -34,6 +35,7 @@ struct kube_attempts *kube_attempts_create(const struct engine_options *options,
     attempts->client = client;
     attempts->nodes = nodes;
     attempts->workloads = workloads;
+    attempts->events = events;
     snprintf(attempts->instance, sizeof(attempts->instance), "%s", instance);
     snprintf(attempts->namespace, sizeof(attempts->namespace), "%s", namespace);
     return attempts;
@@ -338,9 +340,7 @@ bool kube_attempts_see(struct kube_attempts *attempts, const struct kube_pod *po
                          "Kubernetes: a pod was bound by another scheduler");
             return false;
         }
-        slot->state = SLOT_BOUND;
-        if (slot->attempt->is_stopping || slot->attempt->is_undone)
-            slot_evict(attempts, slot);
+        slot_note_bound(attempts, slot);
     }
     if (slot->state == SLOT_BOUND && pod->is_started) {
         slot_report_started(attempts, slot);

@@ -43,6 +43,7 @@ struct kube_engine {
     struct kube_client *client;
     struct kube_lease *lease;
     struct kube_nodes *nodes;
+    struct kube_events *events;
     struct kube_workloads *workloads;
     struct kube_attempts *attempts;
     uv_timer_t timer;
@@ -407,6 +408,7 @@ static void destroy(struct engine *engine)
     kube_attempts_destroy(only.attempts);
     kube_workloads_destroy(only.workloads);
     kube_nodes_destroy(only.nodes);
+    kube_events_destroy(only.events);
     for (size_t i = 0; i < only.listed.count; i++) {
         kube_pod_destroy(only.listed.items[i]->pod);
         free(only.listed.items[i]);
@@ -485,10 +487,11 @@ static int create(const struct engine_options *options, struct engine **ret, str
         return code;
     const char *namespace = options->at_start->kube_namespace;
     only.nodes = kube_nodes_create(options);
-    only.workloads = kube_workloads_create(options, only.client, only.nodes);
+    only.events = kube_events_create(only.client, only.instance);
+    only.workloads = kube_workloads_create(options, only.client, only.nodes, only.events);
     only.attempts = kube_attempts_create(options, only.instance,
                                          namespace[0] ? namespace : kube_access_namespace(access),
-                                         only.client, only.nodes, only.workloads);
+                                         only.client, only.nodes, only.workloads, only.events);
     uv_timer_init(options->loop, &only.timer);
     uv_timer_start(&only.timer, on_tick, TICK_MS, TICK_MS);
     only.lease = kube_lease_create(options->loop, only.client, only.instance, on_charge, NULL);

@@ -63,6 +63,7 @@ struct kube_attempts {
     struct kube_client *client;
     struct kube_nodes *nodes;
     struct kube_workloads *workloads;
+    struct kube_events *events;
     char instance[20], namespace[64];
     LIST(struct attempt *) all;      /* ascending */
     LIST(struct member_id) expected; /* attempts that the daemon will start again; rank: unused */

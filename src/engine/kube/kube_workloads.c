@@ -58,19 +58,22 @@ struct kube_workloads {
     struct engine_options options;
     struct kube_client *client;
     struct kube_nodes *nodes;
+    struct kube_events *events;
     LIST(struct workload *) all;
     struct map by_key;  /* hash -> pointer */
     struct map managed; /* hashes of the names of namespaces */
 };
 
 struct kube_workloads *kube_workloads_create(const struct engine_options *options,
-                                             struct kube_client *client, struct kube_nodes *nodes)
+                                             struct kube_client *client, struct kube_nodes *nodes,
+                                             struct kube_events *events)
 {
     struct kube_workloads *workloads = mem_zero(1, sizeof(*workloads));
 
     workloads->options = *options;
     workloads->client = client;
     workloads->nodes = nodes;
+    workloads->events = events;
     return workloads;
 }
 
@@ -332,7 +335,9 @@ static void set_condition(struct kube_workloads *workloads, const struct kube_po
                                                "status", "conditions", condition) });
 }
 
-static void say(struct kube_workloads *workloads, struct workload *workload, const char *words)
+/* is_news: it is worth an Event, too. */
+static void say_as(struct kube_workloads *workloads, struct workload *workload, const char *words,
+                   bool is_news)
 {
     bool is_known = workload->stage == KNOWN;
     bool is_first = !workload->words || (is_known && !workload->is_told);
@@ -344,10 +349,19 @@ static void say(struct kube_workloads *workloads, struct workload *workload, con
     workload->is_told |= is_known;
     free(workload->words);
     workload->words = mem_string(words);
-    for (size_t i = 0; i < workload->pods.count && i < most; i++)
+    for (size_t i = 0; i < workload->pods.count && i < most; i++) {
         set_condition(workloads, workload->pods.items[i], spelled);
+        if (is_news)
+            kube_events_say(workloads->events, workload->pods.items[i], KUBE_EVENT_WAITS, spelled,
+                            uv_now(workloads->options.loop));
+    }
     if (workload->suspended)
         change_object(workloads, workload, json_object(), KUBE_WAITS, spelled);
+}
+
+static void say(struct kube_workloads *workloads, struct workload *workload, const char *words)
+{
+    say_as(workloads, workload, words, true);
 }
 
 /* Pods that do not start together with others become workloads of their own. */
@@ -517,7 +531,7 @@ static void gather(struct kube_workloads *workloads, struct workload *workload)
     AUTO_FREE char *words =
         mem_printf("tarn waits for all pods of the workload: %zu of %" PRIu32 " exist",
                    workload->pods.count, workload->size);
-    say(workloads, workload, words);
+    say_as(workloads, workload, words, false);
 }
 
 static void look_at(struct kube_workloads *workloads, struct workload *workload)
