@@ -288,12 +288,14 @@ struct engine {
 struct engine_options {
     struct uv_loop_s *loop;
     const struct watch_rules *rules; /* current settings; only for the thread of the loop */
-    const char *state_dir;           /* absolute; must exist */
+    /* for create() alone: the settings that will be in force after the start, those of --config */
+    const struct watch_rules *at_start;
+    const char *state_dir; /* absolute; must exist */
     struct engine_reports reports;
 };
 
 /* A module exports this as tarn_engine_module. The version changes with this header. */
-enum { ENGINE_MODULE_VERSION = 11 };
+enum { ENGINE_MODULE_VERSION = 12 };
 
 struct engine_module {
     uint32_t version;

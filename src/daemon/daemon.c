@@ -33,6 +33,7 @@
 #include "io/parts.h"
 #include "node/machine.h"
 #include "store/readings.h"
+#include "wire/config/config.h"
 
 enum { KILL_TIMEOUT_MS = 10000, KILL_LOOK_MS = 50 };
 
@@ -44,6 +45,7 @@ struct daemon {
     uv_timer_t tending; /* what hangs on the wall clock */
     usec_t wall_ahead;  /* as it was seen last */
     struct hub *hub;
+    struct config *config; /* of --config, until it is applied; NULL: none */
     struct engine *engine;
     struct launcher *launcher;
     struct machine *machine;
@@ -298,6 +300,7 @@ static int open_engine(struct daemon *daemon, struct error *err)
     struct engine_options engine = {
         .loop = &daemon->loop,
         .rules = hub_rules(daemon->hub),
+        .at_start = daemon->config ? &daemon->config->settings.watch : hub_rules(daemon->hub),
         .state_dir = options->state_dir,
         .reports = reporter_callbacks(&daemon->reporter),
     };
@@ -486,7 +489,10 @@ static int open_all(struct daemon *daemon, struct error *err)
     daemon->reporter = (struct reporter){ .hub = daemon->hub,
                                           .control = &daemon->ports.control,
                                           .inventory = daemon->inventory };
-    code = open_engine(daemon, err);
+    if (options->config)
+        code = start_config_read(daemon->hub, options->config, &daemon->config, err);
+    if (code == 0)
+        code = open_engine(daemon, err);
     if (code < 0)
         return code;
     open_readings(daemon);
@@ -517,9 +523,9 @@ static int open_all(struct daemon *daemon, struct error *err)
         uv_run(&daemon->loop, UV_RUN_ONCE);
     if (daemon->first_code < 0)
         return error_set(err, daemon->first_code, "%s", daemon->first_error.text);
-    if (options->config)
+    if (daemon->config)
         code = start_config_apply(daemon->hub, &daemon->loop, &daemon->ports.control,
-                                  options->config, err);
+                                  options->config, TAKE(daemon->config), err);
     if (code < 0)
         return code;
     code = machine_watch(daemon->machine, daemon->launcher, launcher_look, err);
@@ -585,6 +591,7 @@ static void close_all(struct daemon *daemon)
     uv_run(&daemon->loop, UV_RUN_DEFAULT);
     uv_loop_close(&daemon->loop);
     machine_destroy(daemon->machine); /* what is prepared on devices is over only now */
+    config_destroy(daemon->config);
     free(daemon->shim);
     free(daemon->slurm_dir);
 }

@@ -38,7 +38,7 @@ static void done(struct change *change, int code, const struct error *err)
         start->err = *err;
 }
 
-static int read_config(struct hub *hub, const char *path, struct config **ret, struct error *err)
+int start_config_read(struct hub *hub, const char *path, struct config **ret, struct error *err)
 {
     AUTO_RELEASE(text) struct text text = { 0 };
     AUTO(yaml_lines) struct yaml_lines *lines = NULL;
@@ -55,21 +55,18 @@ static int read_config(struct hub *hub, const char *path, struct config **ret, s
 }
 
 int start_config_apply(struct hub *hub, uv_loop_t *loop, const struct control *control,
-                       const char *path, struct error *err)
+                       const char *path, struct config *config, struct error *err)
 {
     struct identity who = IDENTITY_NONE;
     struct start_config start = { .change = { .run = run, .done = done },
                                   .control = control,
-                                  .apply = { .who = &who } };
+                                  .apply = { .who = &who, .config = config } };
 
     identity_set(&who, IDENTITY_PEER, NULL, geteuid(), getegid(), geteuid());
-    int code = read_config(hub, path, &start.apply.config, err);
-    if (code == 0) {
-        hub_enqueue(hub, &start.change);
-        while (!start.is_done)
-            uv_run(loop, UV_RUN_ONCE);
-        code = start.code < 0 ? error_set(err, start.code, "%s: %s", path, start.err.text) : 0;
-    }
+    hub_enqueue(hub, &start.change);
+    while (!start.is_done)
+        uv_run(loop, UV_RUN_ONCE);
+    int code = start.code < 0 ? error_set(err, start.code, "%s: %s", path, start.err.text) : 0;
     if (code == 0 && start.apply.number > 0)
         log_line(LOG_NOTICE, "configuration of a file applied file=%s change=%llu", path,
                  (unsigned long long)start.apply.number);

@@ -12,10 +12,13 @@
 
 #include "control/control.h"
 
+struct config;
 struct hub;
 
-/* Runs the loop until the change is durable. Fails with the file's name and line. */
+/* Fails with the file's name and line. */
+int start_config_read(struct hub *hub, const char *path, struct config **ret, struct error *err);
+/* Takes over what was read. Runs the loop until the change is durable. */
 int start_config_apply(struct hub *hub, uv_loop_t *loop, const struct control *control,
-                       const char *path, struct error *err);
+                       const char *path, struct config *config, struct error *err);
 
 #endif

@@ -28,6 +28,8 @@ from kube.waiting import wait_until  # noqa: E402
 
 MODULE = os.path.join(BUILD, "src", "engine", "tarn-engine-kube.so")
 GPU = "nvidia.com/gpu"
+# The programs and libraries of this machine: an image with them would be large.
+SYSTEM = ("/usr", "/lib", "/lib64", "/etc/alternatives", "/etc/ssl")
 numbers = itertools.count(1)
 
 
@@ -105,6 +107,14 @@ def job(name, command=("true",), count=1, indexed=False, annotations=None, label
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "labels": labels or {}, "annotations": annotations or {}},
             "spec": {"completions": count, "parallelism": count, "completionMode": "Indexed" if indexed else "NonIndexed",
                      "backoffLimit": 0, "suspend": suspend, "template": template}}
+
+
+def mounting(folders):
+    """What a container, and its pod, have to mount folders of this machine at the same paths."""
+    folders = [folder for folder in folders if os.path.exists(folder)]
+    mounts = [{"name": f"v{number}", "mountPath": folder} for number, folder in enumerate(folders)]
+    volumes = [{"name": f"v{number}", "hostPath": {"path": os.path.realpath(folder)}} for number, folder in enumerate(folders)]
+    return {"volumeMounts": mounts}, {"volumes": volumes}
 
 
 def is_complete(cluster, namespace, name):

@@ -145,7 +145,7 @@ def test_selectors_affinity_and_taints_hold(cluster, daemon, space):
         places = {name: place_of(cluster, space, name) for name in ("chosen", "one-of", "tolerates", "refused", "nowhere")}
         assert places == {"chosen": "gpu-0003", "one-of": "gpu-0006", "tolerates": "gpu-0050", "refused": None, "nowhere": None}
         assert place_of(cluster, space, "not-in") in {f"gpu-{number:04d}" for number in range(4, 8)}
-        cluster.explained(space, "nowhere says why", lambda: message(cluster, space, "nowhere"))
+        wait_words(cluster, space, "nowhere", "node selector no-such=label, or a taint that it does not tolerate")
     finally:
         cluster.api.delete("/api/v1/nodes/gpu-0050")
         cluster.end_namespace(space)

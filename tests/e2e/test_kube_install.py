@@ -184,6 +184,7 @@ def can(cluster, verb, group, resource, space="default", **more):
 def test_tarn_may_do_what_it_does_and_no_more(cluster, installed):
     assert can(cluster, "list", "", "pods") and can(cluster, "create", "", "pods", subresource="binding")
     assert can(cluster, "update", "coordination.k8s.io", "leases", "kube-system", name="tarn")
+    assert can(cluster, "create", "events.k8s.io", "events") and not can(cluster, "delete", "events.k8s.io", "events")
     for verb, group, resource in (("get", "", "secrets"), ("list", "", "configmaps"), ("create", "", "pods"), ("update", "", "pods"),
                                   ("patch", "", "nodes"), ("delete", "batch", "jobs"), ("create", "rbac.authorization.k8s.io", "clusterroles"),
                                   ("impersonate", "", "users"), ("get", "", "nodes/proxy"), ("create", "", "pods/exec")):

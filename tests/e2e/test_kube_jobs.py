@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tarn's own jobs as pods, in real containers on a real Kubernetes (kube_cluster.py)."""
+import json
 import os
 import shutil
 import subprocess
@@ -8,13 +9,11 @@ import pytest
 
 import kube_cluster
 from kube.images import TOOLS
-from kube_cluster import is_active, wait_until
+from kube_cluster import SYSTEM, is_active, mounting, wait_until
 from tarn_test import HERE, TARN
 
 pytestmark = kube_cluster.needed(real=True, engine=True)
 EXAMPLE = os.path.join(HERE, "..", "..", "examples", "digits")
-# The programs and libraries of this machine: an image with them would be large.
-SYSTEM = ("/usr", "/lib", "/lib64", "/etc/alternatives", "/etc/ssl")
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +24,8 @@ def cluster():
 
 def template(folders):
     """A pod template that mounts these folders of the machine at the same paths."""
-    folders = [folder for folder in folders if os.path.exists(folder)]
-    mounts = "".join(f"    - {{name: v{number}, mountPath: {folder}}}\n" for number, folder in enumerate(folders))
-    volumes = "".join(f"  - {{name: v{number}, hostPath: {{path: {os.path.realpath(folder)}}}}}\n" for number, folder in enumerate(folders))
-    return f"spec:\n  containers:\n  - image: {TOOLS}\n    volumeMounts:\n{mounts}  volumes:\n{volumes}"
+    container, spec = mounting(folders)
+    return json.dumps({"spec": {"containers": [{"image": TOOLS, **container}], **spec}})
 
 
 @pytest.fixture
@@ -42,9 +39,6 @@ def daemon(make_daemon, cluster, tmp_path):
     (templates / "default.yaml").write_text(template([daemon.state, str(tmp_path), *SYSTEM]))
     daemon.options += ["--config", str(config)]
     kube_cluster.start_daemon(daemon, cluster)
-    daemon.kill() # `devices` takes effect with a start
-    daemon.start()
-    wait_until("its node is known", lambda: daemon.api.get("/v1/nodes")["nodes"])
     yield daemon
     wait_until("no pod is left", lambda: not cluster.api.pods("default"))
 
@@ -103,6 +97,22 @@ def test_without_a_template_a_job_says_what_is_missing(daemon, tmp_path):
     number = daemon.api.submit({"command": ["true"], "sender_cwd": str(tmp_path)})
     job = daemon.api.wait_end(number)
     assert job["result"] == "failed" and "pod template" in job["reason"] and "default.yaml" in job["reason"], job
+
+
+def test_a_job_whose_image_has_no_valid_name_fails_with_the_reason(daemon, tmp_path):
+    (tmp_path / "templates" / "default.yaml").write_text("spec: {containers: [{image: 'No Such:Image'}]}")
+    number = daemon.api.submit({"command": ["true"], "sender_cwd": str(tmp_path)})
+    job = daemon.api.wait_end(number)
+    assert job["result"] == "failed" and "InvalidImageName" in job["reason"], job
+
+
+def test_why_tells_that_an_image_cannot_be_pulled(daemon, tmp_path):
+    (tmp_path / "templates" / "default.yaml").write_text("spec: {containers: [{image: 'localhost/no-such:1', imagePullPolicy: IfNotPresent}]}")
+    number = daemon.api.submit({"command": ["true"], "sender_cwd": str(tmp_path)})
+    wait_until("it says so", lambda: "ImagePull" in (daemon.api.why(number)["engine"] or ""))
+    assert daemon.api.job(number)["state"] == "granted"
+    subprocess.run([TARN, "cancel", str(number)], env=daemon.environment(), check=True, capture_output=True)
+    assert daemon.api.wait_end(number)["result"] == "cancelled"
 
 
 needs_learning = pytest.mark.skipif(

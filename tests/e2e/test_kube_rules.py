@@ -31,9 +31,6 @@ def daemon(make_daemon, cluster, tmp_path):
     config.write_text("kube: {devices: exact, schedulers: [kai-scheduler, volcano]}\n")
     daemon.options += ["--config", str(config)]
     kube_cluster.start_daemon(daemon, cluster)
-    daemon.kill() # `devices` takes effect with a start
-    daemon.start()
-    wait_until("its nodes are known", lambda: len(daemon.api.get("/v1/nodes")["nodes"]) == 4)
     yield daemon
     check_sound(cluster)
 
@@ -44,6 +41,43 @@ def message(cluster, space, name):
 
 def notes(cluster, path):
     return cluster.api.get(path)["metadata"].get("annotations", {})
+
+
+def events(cluster, space, name):
+    """Of a pod, in the order in which they were written: reason and words."""
+    found = cluster.api.get(f"/apis/events.k8s.io/v1/namespaces/{space}/events")["items"]
+    return [(one["reason"], one.get("note", "")) for one in sorted(found, key=lambda one: one.get("eventTime") or "")
+            if one["regarding"]["name"] == name and one.get("reportingController") == "tarn"]
+
+
+def test_events_say_what_tarn_does_with_a_pod(cluster, daemon, space):
+    cluster.api.create(pod("first", scheduler="tarn", gpus=8, nodeSelector={"kubernetes.io/hostname": "gpu-0001"}), space)
+    cluster.wait_pods(space, "Running", 1)
+    number = daemon.api.jobs()[0]["id"]
+    wait_until("its start is told", lambda: events(cluster, space, "first") == [
+        ("Scheduled", f"Successfully assigned {space}/first to gpu-0001 (tarn job {number})")])
+    cluster.api.create(pod("second", scheduler="tarn", gpus=8, nodeSelector={"kubernetes.io/hostname": "gpu-0001"}), space)
+    wait_until("its wait is told", lambda: events(cluster, space, "second"))
+    reason, words = events(cluster, space, "second")[0]
+    assert reason == "FailedScheduling" and words.startswith("tarn job "), words
+    subprocess.run([TARN, "cancel", str(number)], env=daemon.environment(), check=True, capture_output=True)
+    cluster.wait_pods(space, "Running", 1)
+    assert ("Stopped", f"tarn stops job {number}") in events(cluster, space, "first")
+    wait_until("its start is told", lambda: [reason for reason, _ in events(cluster, space, "second")] == ["FailedScheduling", "Scheduled"])
+
+
+def test_events_of_the_same_pod_are_few(cluster, daemon, space):
+    """However often the reason changes."""
+    cluster.api.create(pod("huge", scheduler="tarn", gpus=8, labels={"tarn.dev/gang": "a"}, annotations={"tarn.dev/gang-size": "9"}), space)
+    for number in range(4):
+        cluster.api.create(pod(f"p{number}", scheduler="tarn", gpus=8), space)
+    cluster.wait_pods(space, "Running", 4)
+    cluster.api.create(pod("late", scheduler="tarn", gpus=8, labels={"tarn.dev/queue": "none"}), space)
+    wait_until("it says why", lambda: events(cluster, space, "late"))
+    for number in range(3):
+        cluster.api.create(pod(f"q{number}", scheduler="tarn", gpus=8), space)
+        wait_until("it says why", lambda name=f"q{number}": message(cluster, space, name))
+    assert len(events(cluster, space, "late")) == 1 and not events(cluster, space, "huge")
 
 
 def test_a_suspended_job_waits_without_pods_and_is_resumed(cluster, daemon, space):
@@ -127,6 +161,27 @@ def test_what_is_not_supported_is_said_in_the_condition(cluster, daemon, space):
     assert not daemon.api.jobs()
 
 
+def test_a_kubeconfig_that_does_not_exist_can_be_corrected(cluster, make_daemon, tmp_path):
+    """In the configuration that the state directory keeps."""
+    daemon = make_daemon(devices="none")
+    daemon.extra["KUBECONFIG"] = ""
+    daemon.options += ["--engine", "kube", "--config", str(tmp_path / "tarn.yaml")]
+    (tmp_path / "tarn.yaml").write_text(f"kube: {{kubeconfig: {tmp_path}/none}}\n")
+    daemon.start()
+    number = daemon.api.submit({"command": ["true"], "sender_cwd": "/tmp"})
+    reason = f"Kubernetes: kubeconfig: {tmp_path}/none: No such file or directory; correct it and start tarn again"
+    wait_until("it says why", lambda: daemon.api.why(number)["engine"] == reason)
+    del daemon.options[-2:]  # the daemon keeps the configuration
+    daemon.terminate()
+    daemon.start()
+    (tmp_path / "better.yaml").write_text(f"kube: {{kubeconfig: {cluster.kubeconfig}}}\n")
+    done = subprocess.run([TARN, "apply", "-f", str(tmp_path / "better.yaml")], env=daemon.environment(), text=True, capture_output=True)
+    assert done.returncode == 0 and "kube kubeconfig: it takes effect when the daemon starts again" in done.stderr, done
+    daemon.terminate()
+    daemon.start()
+    wait_until("it knows the nodes", lambda: len(daemon.api.get("/v1/nodes")["nodes"]) == 4)
+
+
 def test_a_second_daemon_stands_by_and_takes_over(cluster, daemon, make_daemon, space):
     cluster.api.create(pod("first", scheduler="tarn", gpus=8), space)
     cluster.wait_pods(space, "Running", 1)
@@ -135,8 +190,12 @@ def test_a_second_daemon_stands_by_and_takes_over(cluster, daemon, make_daemon, 
     second.options += ["--engine", "kube"]
     second.start()
     number = second.api.submit({"command": ["true"], "sender_cwd": "/tmp"})
-    wait_until("it says why", lambda: "another daemon is in charge of the cluster" in subprocess.run(
-        [TARN, "why", str(number)], env=second.environment(), text=True, capture_output=True, timeout=60).stdout)
+
+    def words():
+        return subprocess.run([TARN, "why", str(number)], env=second.environment(), text=True, capture_output=True, timeout=60).stdout
+
+    wait_until("it says why", lambda: "no node is known yet: Kubernetes: another daemon is in charge of the cluster" in words())
+    assert "can never run" not in words()
     assert not second.api.get("/v1/nodes")["nodes"]
     daemon.terminate() # it gives up the lease
     wait_until("the second one is in charge", lambda: len(second.api.get("/v1/nodes")["nodes"]) == 4)

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "engine/kube/client/kube_json.h"
+#include "engine/kube/client/kube_plugin.h"
 #include "engine/kube/kube_document.h"
 #include "engine/kube/kube_fits.h"
 #include "engine/kube/kube_node.h"
@@ -159,6 +160,57 @@ static void the_end_of_a_pod_is_that_of_its_first_failed_container(void **state)
     assert_true(pod->is_evicted);
     assert_string_equal(pod->reason, "OutOfnvidia.com/gpu: no room");
     kube_pod_destroy(pod);
+}
+
+static void what_keeps_a_container_from_starting_is_told(void **state)
+{
+    static const struct {
+        const char *status, *waits;
+        bool is_hopeless;
+    } cases[] = {
+        { "\"phase\":\"Pending\",\"containerStatuses\":[{\"state\":{\"waiting\":{"
+          "\"reason\":\"ContainerCreating\"}}}]",
+          "", false },
+        { "\"phase\":\"Pending\",\"containerStatuses\":[{\"state\":{\"waiting\":{"
+          "\"reason\":\"ImagePullBackOff\",\"message\":\"no such image\"}}}]",
+          "ImagePullBackOff: no such image", false },
+        { "\"phase\":\"Pending\",\"initContainerStatuses\":[{\"state\":{\"waiting\":{"
+          "\"reason\":\"InvalidImageName\"}}}],\"containerStatuses\":[{\"state\":{\"waiting\":{"
+          "\"reason\":\"PodInitializing\"}}}]",
+          "InvalidImageName", true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct kube_pod *pod = pod_of("", "\"containers\":[]", cases[i].status);
+        assert_string_equal(pod->waits, cases[i].waits);
+        assert_int_equal(pod->is_hopeless, cases[i].is_hopeless);
+        assert_false(pod->is_started);
+        kube_pod_destroy(pod);
+    }
+}
+
+static void conditions_have_words_for_people(void **state)
+{
+    static const char *const cases[][2] = {
+        { "{}", "a taint that it does not tolerate" },
+        { "{\"nodeSelector\":{\"type\":\"real\",\"zone\":\"a\"}}",
+          "node selector type=real zone=a, or a taint that it does not tolerate" },
+        { "{\"affinity\":{\"nodeAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":{"
+          "\"nodeSelectorTerms\":[{\"matchExpressions\":[{\"key\":\"zone\",\"operator\":\"In\","
+          "\"values\":[\"a\",\"b\"]},{\"key\":\"fast\",\"operator\":\"Exists\"}]}]}}},"
+          "\"tolerations\":[{\"key\":\"spot\",\"operator\":\"Exists\"}]}",
+          "node affinity zone In a|b and fast Exists, or a taint that it does not tolerate" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        json_t *spec = json(cases[i][0]), *fits = kube_fits_read(spec);
+        AUTO_FREE char *words = kube_fits_words(fits);
+        assert_string_equal(words, cases[i][1]);
+        json_decref(fits);
+        json_decref(spec);
+    }
 }
 
 static void the_mark_of_a_binding_is_read(void **state)
@@ -508,14 +560,61 @@ static void a_pod_of_tarn_has_the_template_and_the_launch(void **state)
     json_decref(template);
 }
 
+/* ---- credential plugins ---- */
+
+static void a_plugin_gets_its_environment_and_no_secret_is_on_its_command_line(void **state)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    struct error err;
+
+    (void)state;
+    json_t *exec =
+        json("{\"command\":\"sh\",\"args\":[\"-c\",\"cat /proc/$$/cmdline | tr '\\\\0' ' '; "
+             "echo; echo $TOKEN; echo $KUBERNETES_EXEC_INFO\",\"it's one\"],"
+             "\"env\":[{\"name\":\"TOKEN\",\"value\":\"a 'secret'\"}]}");
+    assert_int_equal(kube_plugin_run(exec, &text, &err), 0);
+    const char *second = strchr(text_string(&text), '\n');
+    assert_non_null(second);
+    assert_null(memmem(text.bytes, (size_t)(second - text.bytes), "secret", 6));
+    assert_non_null(memmem(text.bytes, (size_t)(second - text.bytes), "it's one", 8));
+    assert_string_equal(second, "\na 'secret'\n{\"kind\":\"ExecCredential\",\"apiVersion\":"
+                                "\"client.authentication.k8s.io/v1\",\"spec\":{\"interactive\":"
+                                "false}}\n");
+    json_decref(exec);
+}
+
+static void a_plugin_that_fails_is_named(void **state)
+{
+    static const char *const cases[][2] = {
+        { "{\"command\":\"/no/such\"}", "exec: /no/such: No such file or directory" },
+        { "{\"command\":\"false\"}", "exec: false ended with status 1" },
+        { "{\"command\":\"sh\",\"args\":[\"-c\",\"kill -9 $$\"]}", "exec: sh ended with signal 9" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO_RELEASE(text) struct text text = { 0 };
+        struct error err;
+        json_t *exec = json(cases[i][0]);
+
+        assert_int_equal(kube_plugin_run(exec, &text, &err), -EACCES);
+        assert_string_equal(err.text, cases[i][1]);
+        json_decref(exec);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plugin_gets_its_environment_and_no_secret_is_on_its_command_line),
+        cmocka_unit_test(a_plugin_that_fails_is_named),
         cmocka_unit_test(requests_are_counted_as_the_scheduler_counts_them),
         cmocka_unit_test(what_cannot_be_honoured_is_named),
         cmocka_unit_test(a_gang_without_a_number_is_refused),
         cmocka_unit_test(pods_keep_apart_by_ports_and_by_what_they_are),
         cmocka_unit_test(the_end_of_a_pod_is_that_of_its_first_failed_container),
+        cmocka_unit_test(what_keeps_a_container_from_starting_is_told),
+        cmocka_unit_test(conditions_have_words_for_people),
         cmocka_unit_test(the_mark_of_a_binding_is_read),
         cmocka_unit_test(a_pod_says_which_workload_it_belongs_to),
         cmocka_unit_test(an_object_says_how_many_pods_start_together),

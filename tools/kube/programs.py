@@ -35,7 +35,7 @@ TABLE = {
     "kai-binder": ("github.com/NVIDIA/KAI-scheduler", "v0.12.0", "github.com/NVIDIA/KAI-scheduler/cmd/binder"),
     "kai-podgrouper": ("github.com/NVIDIA/KAI-scheduler", "v0.12.0", "github.com/NVIDIA/KAI-scheduler/cmd/podgrouper"),
 }
-NEEDED = ("kubebox", "kubelet", "kwok", "coredns", "helm")
+NEEDED = ("kubebox", "kubelet", "kwok", "coredns", "helm", "training-operator", "jobset", "kuberay")
 # Modules that our own programs import beside the one of the table, as its own go.mod has them.
 BESIDE = ("go.etcd.io/etcd/server/v3", "github.com/spf13/cobra", "k8s.io/klog/v2")
 
@@ -71,6 +71,14 @@ def missing(targets):
 
 def path(target):
     return str(cache() / "bin" / target)
+
+
+def source(target):
+    """The folder of its module, which has its CRDs and examples."""
+    module, version, _ = TABLE[target]
+    top = subprocess.run(["go", "env", "GOMODCACHE"], text=True, stdout=subprocess.PIPE).stdout.strip() if shutil.which("go") else "/"
+    escaped = "".join("!" + letter.lower() if letter.isupper() else letter for letter in module)
+    return pathlib.Path(top) / f"{escaped}@{version}"
 
 
 # ---- Go ----

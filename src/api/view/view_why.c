@@ -155,6 +155,24 @@ static void say_drained(const struct state *state, struct text *text)
     }
 }
 
+/* An engine that cannot be reached has not reported its nodes: what they lack is not known. */
+static void say_never_or_meaning(const struct api *api, const struct job *job,
+                                 const struct why *why, struct text *text)
+{
+    const struct state *state = api_state(api);
+    const struct api_attempts *attempts = &api->ports.attempts;
+    const char *trouble = state->nodes.count == 0 ? attempts->trouble(attempts->user, job) : NULL;
+
+    if (!why_is_never(why->kind)) {
+        text_add(text, why_meaning(why->kind));
+    } else if (trouble) {
+        text_printf(text, "no node is known yet: %s", trouble);
+    } else {
+        text_add(text, "can never run: ");
+        never_say(state, state_request(state, job), why, text);
+    }
+}
+
 void why_say(const struct api *api, const struct job *job, const struct why *why, uint32_t ahead,
              struct text *text)
 {
@@ -249,11 +267,7 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
         text_add(text, why_meaning(why->kind));
         break;
     default:
-        if (why_is_never(why->kind)) {
-            text_add(text, "can never run: ");
-            never_say(state, request, why, text);
-        } else
-            text_add(text, why_meaning(why->kind));
+        say_never_or_meaning(api, job, why, text);
         break;
     }
     if (ahead > 0)

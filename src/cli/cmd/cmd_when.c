@@ -155,7 +155,9 @@ static void add_headline(const json_t *why, struct text *text)
             return;
         }
     }
-    if (string_starts(kind, "never"))
+    if (string_starts(kind, "never") && !string_starts(field_text(why, "text"), "can never run"))
+        text_add(text, "waits: the nodes of the cluster are not known yet");
+    else if (string_starts(kind, "never"))
         text_printf(text, "can never run: %s", field_text(why, "meaning"));
     else if (strcmp(kind, "none") != 0 && kind[0])
         text_printf(text, "waits: %s", field_text(why, "meaning"));

@@ -163,6 +163,7 @@ int apply_run(const struct control *control, struct apply *apply, struct error *
         return apply->is_undo ? error_prefix(err, code, "undo of change %" PRIu64, apply->undo)
                               : code;
     size_t count = config_diff(old, apply->config, &apply->changes);
+    config_diff_at_start(old, apply->config, &apply->doubts);
     if (apply->is_dry_run || count == 0)
         return 0;
     configure_emit(control, apply->config);

@@ -29,7 +29,8 @@ struct apply {
     /* The result: */
     uint64_t number;     /* of the change; 0: there was no difference */
     struct text changes; /* one per line */
-    struct text doubts;  /* parts that cannot work on the present cluster, one per line */
+    struct text
+        doubts; /* parts that cannot work on the present cluster, or not yet; one per line */
 };
 
 int apply_run(const struct control *control, struct apply *apply, struct error *err);

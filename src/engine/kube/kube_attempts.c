@@ -19,13 +19,15 @@ enum {
     PODS_MS = 120000,  /* all pods of a started attempt must exist within this time */
     HOLD_MS = 10000,   /* a controller replaces a pod within this time */
     EXPECT_MS = 10000, /* after a restart: what was not started by then is over */
+    STUCK_MS = 600000, /* an image that could not be pulled for so long ends a job of tarn */
     LOG_MS = 10000,    /* the end of a job waits so long for the end of its output */
 };
 
 struct kube_attempts *kube_attempts_create(const struct engine_options *options,
                                            const char *instance, const char *namespace,
                                            struct kube_client *client, struct kube_nodes *nodes,
-                                           struct kube_workloads *workloads)
+                                           struct kube_workloads *workloads,
+                                           struct kube_events *events)
 {
     struct kube_attempts *attempts = mem_zero(1, sizeof(*attempts));
 
@@ -33,6 +35,7 @@ struct kube_attempts *kube_attempts_create(const struct engine_options *options,
     attempts->client = client;
     attempts->nodes = nodes;
     attempts->workloads = workloads;
+    attempts->events = events;
     snprintf(attempts->instance, sizeof(attempts->instance), "%s", instance);
     snprintf(attempts->namespace, sizeof(attempts->namespace), "%s", namespace);
     return attempts;
@@ -278,7 +281,17 @@ const char *kube_attempts_trouble(struct kube_attempts *attempts, uint64_t job, 
 {
     const struct attempt *attempt = attempt_find(attempts, job, number);
 
-    return attempt && attempt->reason[0] && !attempt_is_over(attempt) ? attempt->reason : NULL;
+    if (!attempt || attempt_is_over(attempt))
+        return NULL;
+    for (uint32_t i = 0; i < attempt->count; i++) {
+        const struct slot *slot = &attempt->slots[i];
+        if (slot->stuck_since == 0 || !slot->pod)
+            continue;
+        snprintf(attempts->told, sizeof(attempts->told), "pod %s on node %s: %s", slot->pod->name,
+                 slot->node, slot->pod->waits);
+        return attempts->told;
+    }
+    return attempt->reason[0] ? attempt->reason : NULL;
 }
 
 /* ---- pods ---- */
@@ -302,6 +315,14 @@ static void learn(struct kube_attempts *attempts, struct slot *slot, const struc
     kube_nodes_hold(attempts->nodes, slot->node, slot->gpus, true);
 }
 
+static void note_stuck(const struct kube_attempts *attempts, struct slot *slot)
+{
+    if (slot->is_started || !slot->pod->waits[0])
+        slot->stuck_since = 0;
+    else if (slot->stuck_since == 0)
+        slot->stuck_since = uv_now(attempts->options.loop);
+}
+
 bool kube_attempts_see(struct kube_attempts *attempts, const struct kube_pod *pod)
 {
     struct slot *slot = slot_of(attempts, pod);
@@ -319,14 +340,13 @@ bool kube_attempts_see(struct kube_attempts *attempts, const struct kube_pod *po
                          "Kubernetes: a pod was bound by another scheduler");
             return false;
         }
-        slot->state = SLOT_BOUND;
-        if (slot->attempt->is_stopping || slot->attempt->is_undone)
-            slot_evict(attempts, slot);
+        slot_note_bound(attempts, slot);
     }
     if (slot->state == SLOT_BOUND && pod->is_started) {
         slot_report_started(attempts, slot);
         slot_follow_log(attempts, slot);
     }
+    note_stuck(attempts, slot);
     if (pod->phase == KUBE_SUCCEEDED || pod->phase == KUBE_FAILED) {
         slot_note_end(slot, pod);
         slot_end(attempts, slot);
@@ -416,6 +436,24 @@ static bool is_lost(const struct kube_attempts *attempts, const struct slot *slo
     return !node || (node->is_down && slot->pod->is_deleting);
 }
 
+/* A job of tarn whose pod will not start. Others belong to their controllers. */
+static bool is_stuck(const struct kube_attempts *attempts, const struct slot *slot)
+{
+    uint64_t now = uv_now(attempts->options.loop);
+
+    return !slot->attempt->external && slot->stuck_since > 0 && slot->pod &&
+           (slot->pod->is_hopeless || now - slot->stuck_since >= STUCK_MS);
+}
+
+/* It is no member any more, and its pod is still there. */
+static void leave(struct kube_attempts *attempts, struct slot *slot, enum engine_outcome_kind kind,
+                  const char *reason)
+{
+    slot_set_outcome(slot, kind, reason);
+    attempts->has_left = true;
+    slot_end(attempts, slot);
+}
+
 static void look_at(struct kube_attempts *attempts, struct attempt *attempt)
 {
     uint64_t now = uv_now(attempts->options.loop);
@@ -437,9 +475,10 @@ static void look_at(struct kube_attempts *attempts, struct attempt *attempt)
         else if (slot->state == SLOT_BINDING && is_due && !slot->is_checking && slot->pod)
             slot_check(attempts, slot);
         else if (slot->state == SLOT_BOUND && is_lost(attempts, slot)) {
-            slot_set_outcome(slot, ENGINE_LOST, "Kubernetes: its node is not ready or was deleted");
-            attempts->has_left = true;
-            slot_end(attempts, slot);
+            leave(attempts, slot, ENGINE_LOST, "Kubernetes: its node is not ready or was deleted");
+        } else if (slot->state == SLOT_BOUND && is_stuck(attempts, slot)) {
+            AUTO_FREE char *reason = mem_printf("Kubernetes: %.140s", slot->pod->waits);
+            leave(attempts, slot, ENGINE_FAILED, reason);
         } else if (slot->state == SLOT_BOUND && is_due)
             slot_evict(attempts, slot);
     }

@@ -27,7 +27,8 @@ struct kube_attempts;
 struct kube_attempts *kube_attempts_create(const struct engine_options *options,
                                            const char *instance, const char *namespace,
                                            struct kube_client *client, struct kube_nodes *nodes,
-                                           struct kube_workloads *workloads);
+                                           struct kube_workloads *workloads,
+                                           struct kube_events *events);
 void kube_attempts_destroy(struct kube_attempts *attempts); /* NULL is fine */
 
 /* engine_ops */

@@ -84,6 +84,43 @@ static char *pod_path(const struct kube_pod *pod, const char *rest)
     return mem_printf("/api/v1/namespaces/%s/pods/%s%s", pod->namespace, pod->name, rest);
 }
 
+static void say(const struct kube_attempts *attempts, const struct slot *slot,
+                enum kube_event_kind kind, const char *words)
+{
+    kube_events_say(attempts->events, slot->pod, kind, words, uv_now(attempts->options.loop));
+}
+
+void slot_note_bound(struct kube_attempts *attempts, struct slot *slot)
+{
+    const struct attempt *attempt = slot->attempt;
+    AUTO_FREE char *words =
+        mem_printf("Successfully assigned %s/%s to %s (tarn job %" PRIu64 ")", slot->pod->namespace,
+                   slot->pod->name, slot->node, attempt->job);
+
+    if (slot->state == SLOT_BINDING) /* else it was found after a restart */
+        say(attempts, slot, KUBE_EVENT_SCHEDULED, words);
+    slot->state = SLOT_BOUND;
+    if (attempt->is_undone || attempt->is_stopping)
+        slot_evict(attempts, slot);
+}
+
+/* Beforehand: a pod without a controller is not made again. */
+static void say_evicts(const struct kube_attempts *attempts, const struct slot *slot)
+{
+    const struct attempt *attempt = slot->attempt;
+    bool is_last = !slot->pod->group.owner_uid[0];
+    AUTO_FREE char *words = mem_printf("tarn stops job %" PRIu64, attempt->job);
+
+    if (!attempt->is_undone) {
+        say(attempts, slot, KUBE_EVENT_STOPPED, words);
+        return;
+    }
+    AUTO_FREE char *why = mem_printf(
+        "tarn job %" PRIu64 " cannot start as a whole: %s%s", attempt->job, attempt->reason,
+        is_last ? "; this pod has no controller that makes it again" : "");
+    say(attempts, slot, KUBE_EVENT_UNDONE, why);
+}
+
 static void on_bound(void *user, const struct kube_reply *reply)
 {
     struct binding *binding = user;
@@ -91,9 +128,7 @@ static void on_bound(void *user, const struct kube_reply *reply)
     struct slot *slot = slot_binding(binding);
 
     if (slot && kube_reply_is_ok(reply)) {
-        slot->state = SLOT_BOUND;
-        if (slot->attempt->is_undone || slot->attempt->is_stopping)
-            slot_evict(attempts, slot);
+        slot_note_bound(attempts, slot);
     } else if (slot) {
         snprintf(slot->attempt->reason, sizeof(slot->attempt->reason), "%.150s", reply->words);
         slot_check(attempts, slot);
@@ -213,9 +248,7 @@ static void on_checked(void *user, const struct kube_reply *reply)
         note_version(slot, reply);
         bind_again(attempts, slot);
     } else if (strcmp(node, slot->node) == 0) {
-        slot->state = SLOT_BOUND;
-        if (slot->attempt->is_undone || slot->attempt->is_stopping)
-            slot_evict(attempts, slot);
+        slot_note_bound(attempts, slot);
     } else {
         AUTO_FREE char *reason = mem_printf(
             "Kubernetes: pod %s was bound to node %s by another scheduler", slot->pod->name, node);
@@ -282,6 +315,7 @@ void slot_evict(struct kube_attempts *attempts, struct slot *slot)
         "preconditions", "uid", slot->pod->uid);
 
     slot->evict_due = 0;
+    say_evicts(attempts, slot);
     kube_client_call(attempts->client, &(struct kube_call){ .method = "POST",
                                                             .path = path,
                                                             .body = body,

@@ -14,6 +14,8 @@
 void slot_bind(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod);
 /* Find out whether the pod of a member is bound. */
 void slot_check(struct kube_attempts *attempts, struct slot *slot);
+/* The pod of a member is on its node. */
+void slot_note_bound(struct kube_attempts *attempts, struct slot *slot);
 /* By the eviction API, with the grace period of the stop. A refusal, such as one by a disruption
  * budget, is repeated (evict_due). */
 void slot_evict(struct kube_attempts *attempts, struct slot *slot);

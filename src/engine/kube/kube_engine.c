@@ -43,6 +43,7 @@ struct kube_engine {
     struct kube_client *client;
     struct kube_lease *lease;
     struct kube_nodes *nodes;
+    struct kube_events *events;
     struct kube_workloads *workloads;
     struct kube_attempts *attempts;
     uv_timer_t timer;
@@ -407,6 +408,7 @@ static void destroy(struct engine *engine)
     kube_attempts_destroy(only.attempts);
     kube_workloads_destroy(only.workloads);
     kube_nodes_destroy(only.nodes);
+    kube_events_destroy(only.events);
     for (size_t i = 0; i < only.listed.count; i++) {
         kube_pod_destroy(only.listed.items[i]->pod);
         free(only.listed.items[i]);
@@ -439,6 +441,22 @@ static void on_charge(void *user)
                                                          .release = kube_pod_destroy });
 }
 
+/* A file that the configuration names may be corrected only while the daemon runs: what is wrong
+ * with it becomes the answer to every request. */
+static int open_access(const char *path, struct kube_access **ret, struct error *err)
+{
+    int code = kube_access_open(path, ret, err);
+
+    if (code == 0) {
+        log_line(LOG_INFO, "uses the cluster server=%s", kube_access_server(*ret));
+    } else if (path[0]) {
+        log_line(LOG_ERR, "has no cluster reason='%s'", err->text);
+        *ret = kube_access_refuse(err);
+        code = 0;
+    }
+    return code;
+}
+
 static int create(const struct engine_options *options, struct engine **ret, struct error *err)
 {
     static const struct engine_ops ops = { .name = "kube",
@@ -456,24 +474,24 @@ static int create(const struct engine_options *options, struct engine **ret, str
                                    { .starts_whole = true,
                                      .has_own_nodes = true,
                                      .has_output = true,
-                                     .has_exact_devices = options->rules->kube_exact,
-                                     .has_fractions = options->rules->kube_exact } };
+                                     .has_exact_devices = options->at_start->kube_exact,
+                                     .has_fractions = options->at_start->kube_exact } };
     only.options = *options;
     int code = engine_instance_open(options->state_dir, "kube", only.instance, err);
     if (code == 0)
-        code = kube_access_open(options->rules->kube_kubeconfig, &access, err);
+        code = open_access(options->at_start->kube_kubeconfig, &access, err);
     if (code < 0)
         return error_prefix(err, code, "engine kube");
-    log_line(LOG_INFO, "uses the cluster server=%s", kube_access_server(access));
     code = kube_client_create(options->loop, access, on_problem, NULL, &only.client, err);
     if (code < 0)
         return code;
-    const char *namespace = options->rules->kube_namespace;
+    const char *namespace = options->at_start->kube_namespace;
     only.nodes = kube_nodes_create(options);
-    only.workloads = kube_workloads_create(options, only.client, only.nodes);
+    only.events = kube_events_create(only.client, only.instance);
+    only.workloads = kube_workloads_create(options, only.client, only.nodes, only.events);
     only.attempts = kube_attempts_create(options, only.instance,
                                          namespace[0] ? namespace : kube_access_namespace(access),
-                                         only.client, only.nodes, only.workloads);
+                                         only.client, only.nodes, only.workloads, only.events);
     uv_timer_init(options->loop, &only.timer);
     uv_timer_start(&only.timer, on_tick, TICK_MS, TICK_MS);
     only.lease = kube_lease_create(options->loop, only.client, only.instance, on_charge, NULL);

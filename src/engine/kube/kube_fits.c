@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "engine/kube/client/kube_json.h"
 
 json_t *kube_fits_read(const json_t *spec)
@@ -42,6 +43,40 @@ char *kube_fits_label(const json_t *fits)
 
     free(text);
     return mem_printf("fits-%08" PRIx64, (hash ^ hash >> 32) & UINT32_MAX);
+}
+
+static void say_expressions(struct text *text, const json_t *expressions)
+{
+    json_t *expression, *value;
+    size_t i, k;
+
+    json_array_foreach(expressions, i, expression)
+    {
+        text_printf(text, "%s%s %s", i > 0 ? " and " : "", kube_text(expression, "key"),
+                    kube_text(expression, "operator"));
+        json_array_foreach(json_object_get(expression, "values"), k, value)
+            text_printf(text, "%s%s", k > 0 ? "|" : " ", json_string_value(value));
+    }
+}
+
+char *kube_fits_words(const json_t *fits)
+{
+    struct text text = { 0 };
+    json_t *value, *term;
+    const char *key;
+    size_t i, count = 0;
+
+    json_object_foreach(json_object_get(fits, "selector"), key, value) text_printf(
+        &text, "%s%s=%s", count++ > 0 ? " " : "node selector ", key, json_string_value(value));
+    json_array_foreach(json_object_get(fits, "terms"), i, term)
+    {
+        text_add(&text, i > 0 ? " or " : text.length > 0 ? ", node affinity " : "node affinity ");
+        say_expressions(&text, json_object_get(term, "matchExpressions"));
+        say_expressions(&text, json_object_get(term, "matchFields"));
+    }
+    text_add(&text, text.length > 0 ? ", or a taint" : "a taint");
+    text_add(&text, " that it does not tolerate");
+    return text_take(&text);
 }
 
 static bool has_value(const json_t *values, const char *value)

@@ -18,6 +18,9 @@
 json_t *kube_fits_read(const json_t *spec);
 /* "fits-3f2a91c0": 0-terminated label of the conditions; new. */
 char *kube_fits_label(const json_t *fits);
+
+/* For people: "node selector type=real, node affinity zone In a|b, or a taint ..."; new. */
+char *kube_fits_words(const json_t *fits);
 /* labels, taints: of the node; taints as in its spec. */
 bool kube_fits(const json_t *fits, const char *node, const json_t *labels, const json_t *taints);
 

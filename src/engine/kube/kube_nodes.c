@@ -49,6 +49,7 @@ struct kube_nodes {
     struct map by_name; /* hash of the name -> place plus one */
     LIST(struct condition) conditions;
     bool is_complete;
+    bool is_exact; /* tarn chooses the devices of pods */
 };
 
 struct kube_nodes *kube_nodes_create(const struct engine_options *options)
@@ -56,6 +57,7 @@ struct kube_nodes *kube_nodes_create(const struct engine_options *options)
     struct kube_nodes *nodes = mem_zero(1, sizeof(*nodes));
 
     nodes->options = *options;
+    nodes->is_exact = options->at_start->kube_exact;
     return nodes;
 }
 
@@ -154,7 +156,7 @@ const struct kube_node *kube_nodes_find(const struct kube_nodes *nodes, const ch
 
 bool kube_nodes_are_exact(const struct kube_nodes *nodes)
 {
-    return nodes->options.rules->kube_exact;
+    return nodes->is_exact;
 }
 
 bool kube_nodes_have(const struct kube_nodes *nodes, const char *resource)
@@ -280,6 +282,27 @@ const char *kube_nodes_label(struct kube_nodes *nodes, const json_t *fits)
     LIST_EACH (struct entry, entry, &nodes->all)
         entry->is_dirty = true;
     return nodes->conditions.items[nodes->conditions.count - 1].label;
+}
+
+char *kube_nodes_spell(const struct kube_nodes *nodes, const char *words)
+{
+    struct text text = { 0 };
+
+    while (*words) {
+        const struct condition *found = NULL;
+        LIST_EACH (const struct condition, condition, &nodes->conditions) {
+            if (string_starts(words, condition->label))
+                found = condition;
+        }
+        if (found) {
+            AUTO_FREE char *meant = kube_fits_words(found->fits);
+            text_add(&text, meant);
+            words += strlen(found->label);
+        } else {
+            text_add_char(&text, *words++);
+        }
+    }
+    return text_take(&text);
 }
 
 /* ---- reports ---- */

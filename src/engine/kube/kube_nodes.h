@@ -42,6 +42,9 @@ void kube_nodes_hold(struct kube_nodes *nodes, const char *node, const char *dev
  * it is asked for every few minutes. NULL: there are too many different ones. */
 const char *kube_nodes_label(struct kube_nodes *nodes, const json_t *fits);
 
+/* The words with what stands behind such labels instead of them; new. */
+char *kube_nodes_spell(const struct kube_nodes *nodes, const char *words);
+
 /* Report what changed; all: everything. Nothing before the first list of nodes and pods. */
 void kube_nodes_report(struct kube_nodes *nodes, bool all);
 

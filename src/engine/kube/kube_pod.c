@@ -319,6 +319,26 @@ static void read_exits(struct kube_pod *pod, const json_t *status)
     }
 }
 
+/* A container that cannot start, for another reason than that its turn has not come. */
+static void read_waits(struct kube_pod *pod, const json_t *containers)
+{
+    static const char *const usual[] = { "", "ContainerCreating", "PodInitializing", NULL };
+    static const char *const hopeless[] = { "InvalidImageName", "ErrImageNeverPull", NULL };
+    json_t *container;
+    size_t i;
+
+    json_array_foreach(containers, i, container)
+    {
+        const json_t *waiting = kube_at(container, "state", "waiting", NULL);
+        const char *reason = kube_text(waiting, "reason"), *words = kube_text(waiting, "message");
+        if (string_is_in(reason, usual) || pod->waits[0])
+            continue;
+        free(pod->waits);
+        pod->waits = mem_printf("%s%s%s", reason, words[0] ? ": " : "", words);
+        pod->is_hopeless = string_is_in(reason, hopeless);
+    }
+}
+
 static void read_status(struct kube_pod *pod, const json_t *status)
 {
     static const char *const taken_away[] = { "Evicted",
@@ -339,6 +359,8 @@ static void read_status(struct kube_pod *pod, const json_t *status)
                                                    : KUBE_PENDING;
     pod->is_started = pod->phase != KUBE_PENDING;
     read_exits(pod, status);
+    read_waits(pod, json_object_get(status, "initContainerStatuses"));
+    read_waits(pod, json_object_get(status, "containerStatuses"));
     if (pod->phase == KUBE_FAILED && pod->exit_code == 0)
         pod->exit_code = 1;
     pod->is_evicted = pod->phase == KUBE_FAILED &&
@@ -386,7 +408,7 @@ static void check_gang(struct kube_pod *pod, const json_t *notes)
                           kube_text(notes, KUBE_GANG_SIZE)));
 }
 
-static const char *queue_of(const json_t *about)
+const char *kube_stated_queue(const json_t *about)
 {
     static const char *const labels[] = { KUBE_QUEUE, "kueue.x-k8s.io/queue-name",
                                           "kai.scheduler/queue", "runai/queue" };
@@ -423,7 +445,7 @@ void *kube_pod_read(const json_t *object)
         .version = mem_string(kube_text(about, "resourceVersion")),
         .node = mem_string(kube_text(spec, "nodeName")),
         .scheduler = mem_string(kube_text(spec, "schedulerName")),
-        .queue = mem_string(queue_of(about)),
+        .queue = mem_string(kube_stated_queue(about)),
         .is_deleting = json_object_get(about, "deletionTimestamp") != NULL,
         .priority = (int32_t)kube_number(spec, "priority", 0),
         .device = mem_string(""),
@@ -435,6 +457,7 @@ void *kube_pod_read(const json_t *object)
         .output = mem_string(kube_text(notes, KUBE_OUTPUT)),
         .arrival = mem_string(kube_text(notes, KUBE_ARRIVAL)),
         .reason = mem_string(""),
+        .waits = mem_string(""),
     };
     kube_group_read(object, &pod->group);
     read_requests(pod, spec);
@@ -458,10 +481,10 @@ void kube_pod_destroy(void *value)
 
     if (!pod)
         return;
-    char *const owned[] = { pod->uid,     pod->namespace, pod->name,   pod->version,
-                            pod->node,    pod->scheduler, pod->queue,  pod->device,
-                            pod->refused, pod->estimate,  pod->reason, pod->gpus,
-                            pod->output,  pod->share,     pod->arrival };
+    char *const owned[] = { pod->uid,     pod->namespace, pod->name,    pod->version,
+                            pod->node,    pod->scheduler, pod->queue,   pod->device,
+                            pod->refused, pod->estimate,  pod->reason,  pod->gpus,
+                            pod->output,  pod->share,     pod->arrival, pod->waits };
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         free(owned[i]);
     kube_group_release(&pod->group);

@@ -64,11 +64,16 @@ struct kube_pod {
     char *gpus, *output; /* KUBE_GPUS, KUBE_OUTPUT; "": none */
     bool is_marked;
     struct kube_mark mark;
+    char *waits;      /* what keeps its containers: "ImagePullBackOff: ..."; "": nothing */
+    bool is_hopeless; /* that will not change */
     /* how it ended */
     int exit_code, signal;
     bool was_oom;
     char *reason; /* "": none */
 };
+
+/* The queue that labels and annotations of an object name, tarn's or another's; "": none. */
+const char *kube_stated_queue(const json_t *metadata);
 
 /* NULL: not a pod. */
 void *kube_pod_read(const json_t *object);

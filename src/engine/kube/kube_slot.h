@@ -39,6 +39,7 @@ struct slot {
     char *version;     /* of its pod, as last answered: a fence for its binding */
     uint32_t failures; /* of its binding */
     uint64_t empty_since, evict_due;
+    uint64_t stuck_since; /* its pod is bound and cannot start; 0: not so */
     struct engine_outcome outcome;
     json_t *own;               /* the pod to create; NULL: it exists, or comes from outside */
     bool is_followed, has_log; /* its output is copied; it was */
@@ -62,13 +63,15 @@ struct kube_attempts {
     struct kube_client *client;
     struct kube_nodes *nodes;
     struct kube_workloads *workloads;
+    struct kube_events *events;
     char instance[20], namespace[64];
     LIST(struct attempt *) all;      /* ascending */
     LIST(struct member_id) expected; /* attempts that the daemon will start again; rank: unused */
     uint64_t expected_until;         /* uv_now() */
     struct map by_pod;               /* hash of the UID -> slot */
     bool is_synced;
-    bool has_left; /* a pod that still exists is no member any more */
+    bool has_left;  /* a pod that still exists is no member any more */
+    char told[320]; /* by kube_attempts_trouble() */
 };
 
 void attempt_destroy(struct attempt *attempt);

@@ -24,7 +24,7 @@ enum {
     EXTRA_MS = 3000, /* pods beside a running gang that replace none of its pods are on their own */
     PATIENCE_MS = 120000,
     STOP_MS = 5000,   /* what was stopped is not reported before that is known */
-    SAID_TO_ALL = 64, /* pods of a workload that get the first words about it; later only one */
+    SAID_TO_ALL = 64, /* pods that get the first words of a workload, and of its job; later one */
 };
 
 enum stage {
@@ -36,6 +36,7 @@ enum stage {
 
 struct workload {
     char *key, *object, *owner_path;
+    char *queue; /* that its object states; "": none, or not asked */
     enum kube_group_kind kind;
     LIST(const struct kube_pod *) pods; /* that wait */
     struct kube_pod *suspended;      /* as its pods will be; NULL: it is not suspended for tarn */
@@ -49,6 +50,7 @@ struct workload {
     uint64_t extra_since; /* since when pods wait beside its attempt; 0: none does */
     bool is_asking, was_noted, was_started;
     bool is_split; /* its pods do not start together: each is a workload of its own */
+    bool is_told;  /* the pods of its job know that they wait in tarn */
     char *words;   /* as set in the condition; NULL: none */
 };
 
@@ -56,19 +58,22 @@ struct kube_workloads {
     struct engine_options options;
     struct kube_client *client;
     struct kube_nodes *nodes;
+    struct kube_events *events;
     LIST(struct workload *) all;
     struct map by_key;  /* hash -> pointer */
     struct map managed; /* hashes of the names of namespaces */
 };
 
 struct kube_workloads *kube_workloads_create(const struct engine_options *options,
-                                             struct kube_client *client, struct kube_nodes *nodes)
+                                             struct kube_client *client, struct kube_nodes *nodes,
+                                             struct kube_events *events)
 {
     struct kube_workloads *workloads = mem_zero(1, sizeof(*workloads));
 
     workloads->options = *options;
     workloads->client = client;
     workloads->nodes = nodes;
+    workloads->events = events;
     return workloads;
 }
 
@@ -77,6 +82,7 @@ static void workload_destroy(struct workload *workload)
     free(workload->key);
     free(workload->object);
     free(workload->owner_path);
+    free(workload->queue);
     free(workload->words);
     list_release(&workload->pods);
     kube_pod_destroy(workload->suspended);
@@ -116,6 +122,7 @@ static struct workload *find_or_add(struct kube_workloads *workloads,
         workload = mem_zero(1, sizeof(*workload));
         *workload = (struct workload){ .key = mem_string(group->key),
                                        .object = mem_string(""),
+                                       .queue = mem_string(""),
                                        .owner_path = mem_string(group->owner_path),
                                        .kind = group->kind,
                                        .generation = 1 };
@@ -328,18 +335,33 @@ static void set_condition(struct kube_workloads *workloads, const struct kube_po
                                                "status", "conditions", condition) });
 }
 
-static void say(struct kube_workloads *workloads, struct workload *workload, const char *words)
+/* is_news: it is worth an Event, too. */
+static void say_as(struct kube_workloads *workloads, struct workload *workload, const char *words,
+                   bool is_news)
 {
-    size_t most = workload->words ? 1 : SAID_TO_ALL;
+    bool is_known = workload->stage == KNOWN;
+    bool is_first = !workload->words || (is_known && !workload->is_told);
+    size_t most = is_first ? SAID_TO_ALL : 1;
+    AUTO_FREE char *spelled = kube_nodes_spell(workloads->nodes, words);
 
     if (workload->words && strcmp(workload->words, words) == 0)
         return;
+    workload->is_told |= is_known;
     free(workload->words);
     workload->words = mem_string(words);
-    for (size_t i = 0; i < workload->pods.count && i < most; i++)
-        set_condition(workloads, workload->pods.items[i], words);
+    for (size_t i = 0; i < workload->pods.count && i < most; i++) {
+        set_condition(workloads, workload->pods.items[i], spelled);
+        if (is_news)
+            kube_events_say(workloads->events, workload->pods.items[i], KUBE_EVENT_WAITS, spelled,
+                            uv_now(workloads->options.loop));
+    }
     if (workload->suspended)
-        change_object(workloads, workload, json_object(), KUBE_WAITS, words);
+        change_object(workloads, workload, json_object(), KUBE_WAITS, spelled);
+}
+
+static void say(struct kube_workloads *workloads, struct workload *workload, const char *words)
+{
+    say_as(workloads, workload, words, true);
 }
 
 /* Pods that do not start together with others become workloads of their own. */
@@ -361,6 +383,14 @@ struct question {
     char *key;
 };
 
+static void read_object(struct workload *workload, const json_t *object)
+{
+    workload->size = kube_group_size(workload->kind, object);
+    workload->is_split = kube_group_is_split(workload->kind, object);
+    free(workload->queue);
+    workload->queue = mem_string(kube_stated_queue(json_object_get(object, "metadata")));
+}
+
 static void on_object(void *user, const struct kube_reply *reply)
 {
     struct question *question = user;
@@ -368,11 +398,9 @@ static void on_object(void *user, const struct kube_reply *reply)
     struct workload *workload = find(workloads, question->key);
 
     if (workload) {
-        workload->is_asking = false;
+        workload->is_asking = workload->is_split = false;
         if (kube_reply_is_ok(reply))
-            workload->size = kube_group_size(workload->kind, reply->body);
-        workload->is_split =
-            kube_reply_is_ok(reply) && kube_group_is_split(workload->kind, reply->body);
+            read_object(workload, reply->body);
         if (workload->size == 0) {
             AUTO_FREE char *words =
                 mem_printf("tarn: it is not known how many pods start together: %s",
@@ -402,6 +430,14 @@ static void ask_size(struct kube_workloads *workloads, struct workload *workload
 
 /* ---- arrivals ---- */
 
+/* The pods state it, else the object of the workload; else it is the one of the namespace. */
+static const char *queue_of(const struct workload *workload, const struct kube_pod *first)
+{
+    if (first->queue[0])
+        return first->queue;
+    return workload->queue[0] ? workload->queue : first->namespace;
+}
+
 static void arrive(struct kube_workloads *workloads, struct workload *workload)
 {
     const struct engine_reports *reports = &workloads->options.reports;
@@ -424,7 +460,7 @@ static void arrive(struct kube_workloads *workloads, struct workload *workload)
     struct engine_arrival arrival = { .name = name,
                                       .document = document,
                                       .user = first->namespace,
-                                      .account = first->queue[0] ? first->queue : first->namespace,
+                                      .account = queue_of(workload, first),
                                       .uid = (uint32_t)geteuid(),
                                       .gid = (uint32_t)getegid() };
     workload->stage = REPORTED;
@@ -438,6 +474,7 @@ static void restart(struct workload *workload)
     workload->stage = GATHERING;
     workload->generation++;
     workload->job = 0;
+    workload->is_told = false;
     workload->short_since = 0;
     free(workload->words);
     workload->words = NULL;
@@ -494,7 +531,7 @@ static void gather(struct kube_workloads *workloads, struct workload *workload)
     AUTO_FREE char *words =
         mem_printf("tarn waits for all pods of the workload: %zu of %" PRIu32 " exist",
                    workload->pods.count, workload->size);
-    say(workloads, workload, words);
+    say_as(workloads, workload, words, false);
 }
 
 static void look_at(struct kube_workloads *workloads, struct workload *workload)

@@ -19,6 +19,7 @@
 
 #include "core/engine.h"
 #include "engine/kube/client/kube_client.h"
+#include "engine/kube/kube_events.h"
 #include "engine/kube/kube_job.h"
 #include "engine/kube/kube_nodes.h"
 #include "engine/kube/kube_pod.h"
@@ -26,7 +27,8 @@
 struct kube_workloads;
 
 struct kube_workloads *kube_workloads_create(const struct engine_options *options,
-                                             struct kube_client *client, struct kube_nodes *nodes);
+                                             struct kube_client *client, struct kube_nodes *nodes,
+                                             struct kube_events *events);
 void kube_workloads_destroy(struct kube_workloads *workloads); /* NULL is fine */
 
 /* A pod waits for tarn: it is new, has changed, or its attempt gave it back. */

@@ -866,7 +866,7 @@ static int create(const struct engine_options *options, struct engine **ret, str
                                            .faulty = drain_faulty,
                                            .destroy = destroy };
 
-    if (options->rules->slurm_mode == SLURM_MODE_ALLOCATION)
+    if (options->at_start->slurm_mode == SLURM_MODE_ALLOCATION)
         return allocation_engine_create(options, ret, err);
     only.engine = (struct engine){ &ops,
                                    { .has_parts = true,

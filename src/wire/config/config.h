@@ -88,6 +88,10 @@ json_t *config_to_json(const struct config *config);
  * "queue research   guarantee 8 -> 12 gpus", "queue vision     new, weight 2". Returns how many. */
 size_t config_diff(const struct config *from, const struct config *to, struct text *text);
 
+/* Lines of the settings that differ and take effect when the daemon starts: "kube devices: it takes
+ * effect when the daemon starts again". */
+void config_diff_at_start(const struct config *from, const struct config *to, struct text *text);
+
 /* The index, or -1. */
 int32_t config_find_queue(const struct config *config, const char *name);
 int32_t config_find_pool(const struct config *config, const char *name);

@@ -27,8 +27,9 @@ enum {
     SETTING_IN_PLACE = 8, /* a text in the struct, not a pointer */
     SETTING_REAL = 16,    /* written with decimals */
     SETTING_NEEDED = 32,
-    SETTING_SILENT = 64,  /* a default is not told at all */
-    SETTING_ANYWAY = 128, /* read also where the key is absent */
+    SETTING_SILENT = 64,    /* a default is not told at all */
+    SETTING_ANYWAY = 128,   /* read also where the key is absent */
+    SETTING_AT_START = 256, /* takes effect when the daemon starts */
 };
 
 enum setting_table {
@@ -54,7 +55,8 @@ struct setting {
     const char *unit, *example, *sentence;
     int64_t least, most, fallback;
     uint16_t offset, size;
-    uint8_t table, kind, flags;
+    uint8_t table, kind;
+    uint16_t flags;
 };
 
 struct setting_rows {

@@ -229,3 +229,28 @@ size_t config_diff(const struct config *from, const struct config *to, struct te
     arena_release(&arena);
     return count;
 }
+
+/* Whether both have the same value. */
+static bool is_same(const struct setting *row, const struct config *from, const struct config *to)
+{
+    const struct setting_view before = { from, row, &from->settings };
+    const struct setting_view after = { to, row, &to->settings };
+    json_t *one = setting_ops[row->kind].write(&before);
+    json_t *other = setting_ops[row->kind].write(&after);
+    bool is = one == other || (one && other && json_equal(one, other));
+
+    json_decref(one);
+    json_decref(other);
+    return is;
+}
+
+void config_diff_at_start(const struct config *from, const struct config *to, struct text *text)
+{
+    struct setting_rows rows = keys_rows(KEYS_SETTINGS);
+
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct setting *row = &rows.rows[i];
+        if (row->flags & SETTING_AT_START && !is_same(row, from, to))
+            text_printf(text, "%s: it takes effect when the daemon starts again\n", row->label);
+    }
+}

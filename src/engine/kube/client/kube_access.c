@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "engine/kube/client/kube_plugin.h"
 #include "io/file.h"
 #include "wire/json.h"
 #include "wire/yaml.h"
@@ -35,6 +36,7 @@ struct kube_access {
     char *token, *token_file, *user, *password;
     json_t *exec; /* the plugin: command, args, env, apiVersion; NULL: none */
     char *header; /* as last made */
+    char *reason; /* why there is no access; NULL: there is */
     time_t good_until;
 };
 
@@ -45,7 +47,7 @@ void kube_access_destroy(struct kube_access *access)
     char *const owned[] = { access->source,   access->server,      access->namespace,
                             access->ca,       access->certificate, access->key,
                             access->token,    access->token_file,  access->user,
-                            access->password, access->header };
+                            access->password, access->header,      access->reason };
 
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         free(owned[i]);
@@ -253,6 +255,16 @@ int kube_access_open(const char *path, struct kube_access **ret, struct error *e
     return code;
 }
 
+struct kube_access *kube_access_refuse(const struct error *why)
+{
+    struct kube_access *made = mem_zero(1, sizeof(*made));
+
+    made->server = mem_string("");
+    made->namespace = mem_string("default");
+    made->reason = mem_string(why->text);
+    return made;
+}
+
 /* ---- credentials ---- */
 
 void kube_access_apply(const struct kube_access *access, void *easy)
@@ -273,43 +285,6 @@ void kube_access_apply(const struct kube_access *access, void *easy)
     }
 }
 
-/* The command with its arguments and environment, for a shell: each word in quotes. */
-static void add_word(struct text *line, const char *word)
-{
-    text_add_char(line, '\'');
-    for (; *word; word++) {
-        if (*word == '\'')
-            text_add(line, "'\\''");
-        else
-            text_add_char(line, *word);
-    }
-    text_add(line, "' ");
-}
-
-static char *exec_line(const json_t *exec)
-{
-    struct text line = { 0 };
-    size_t i;
-    json_t *item;
-
-    text_add(&line,
-             "exec env KUBERNETES_EXEC_INFO='{\"kind\":\"ExecCredential\",\"apiVersion\":\"");
-    text_add(&line, text_of(exec, "apiVersion") ? text_of(exec, "apiVersion")
-                                                : "client.authentication.k8s.io/v1");
-    text_add(&line, "\",\"spec\":{\"interactive\":false}}' ");
-    json_array_foreach(json_object_get(exec, "env"), i, item)
-    {
-        AUTO_FREE char *pair =
-            mem_printf("%s=%s", text_of(item, "name") ? text_of(item, "name") : "X",
-                       text_of(item, "value") ? text_of(item, "value") : "");
-        add_word(&line, pair);
-    }
-    add_word(&line, text_of(exec, "command"));
-    json_array_foreach(json_object_get(exec, "args"), i, item)
-        add_word(&line, json_string_value(item) ? json_string_value(item) : "");
-    return text_take(&line);
-}
-
 /* "2030-01-31T08:00:00Z" */
 static time_t read_time(const char *text)
 {
@@ -320,23 +295,14 @@ static time_t read_time(const char *text)
 
 static int run_plugin(struct kube_access *access, struct error *err)
 {
-    AUTO_FREE char *line = exec_line(access->exec);
     AUTO_RELEASE(text) struct text answer = { 0 };
     AUTO(json) json_t *credential = NULL;
-    char bytes[4096];
-    size_t count;
 
-    FILE *pipe = popen(line, "re");
-    if (!pipe)
-        return error_set(err, -EACCES, "%s: exec: %s", access->source, strerror(errno));
-    while ((count = fread(bytes, 1, sizeof(bytes), pipe)) > 0 && answer.length < ANSWER_MAX)
-        text_add_bytes(&answer, bytes, count);
-    int status = pclose(pipe);
-    if (status != 0)
-        return error_set(err, -EACCES, "%s: exec: %s ended with status %d", access->source,
-                         text_of(access->exec, "command"), status >> 8);
-    int code = json_parse(text_string(&answer), answer.length, ANSWER_MAX,
-                          text_of(access->exec, "command"), &credential, err);
+    int code = kube_plugin_run(access->exec, &answer, err);
+    if (code < 0)
+        return error_prefix(err, code, "%s", access->source);
+    code = json_parse(text_string(&answer), answer.length, ANSWER_MAX,
+                      text_of(access->exec, "command"), &credential, err);
     if (code < 0)
         return code;
     const json_t *given = json_object_get(credential, "status");
@@ -369,6 +335,8 @@ int kube_access_header(struct kube_access *access, const char **ret, struct erro
 {
     int code = 0;
 
+    if (access->reason)
+        return error_set(err, -ENOENT, "%s; correct it and start tarn again", access->reason);
     if (access->header && time(NULL) < access->good_until) {
         *ret = access->header;
         return 0;

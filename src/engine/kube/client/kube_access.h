@@ -18,6 +18,8 @@ struct kube_access;
 
 /* path: "": search as above. Fails with -ENOENT or -EINVAL and names the file. */
 int kube_access_open(const char *path, struct kube_access **ret, struct error *err);
+/* One with which every request fails for this reason. */
+struct kube_access *kube_access_refuse(const struct error *why);
 void kube_access_destroy(struct kube_access *access); /* NULL is fine */
 DEFINE_AUTO(kube_access)
 

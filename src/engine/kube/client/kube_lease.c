@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <uv.h>
 
 #include "base/mem.h"
 #include "engine/kube/client/kube_json.h"
+#include "engine/kube/client/kube_time.h"
 #include "io/log.h"
 
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
@@ -28,18 +28,6 @@ struct kube_lease {
     bool is_asking, is_held, has_begun;
     char trouble[ERROR_TEXT_SIZE];
 };
-
-/* "2030-01-31T08:00:00.000000Z" */
-static void format_now(char ret[40])
-{
-    struct timespec now;
-    struct tm tm;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &tm);
-    size_t length = strftime(ret, 40, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(ret + length, 40 - length, ".%06ldZ", now.tv_nsec / 1000);
-}
 
 static void set_held(struct kube_lease *lease, bool is_held)
 {
@@ -82,13 +70,13 @@ static void take(struct kube_lease *lease, const json_t *object)
                : json_pack("{s:s, s:s, s:{s:s}, s:{}}", "apiVersion", "coordination.k8s.io/v1",
                            "kind", "Lease", "metadata", "name", "tarn", "spec");
     json_t *spec = json_object_get(made, "spec");
-    char now[40];
+    char now[KUBE_TIME_SIZE];
 
     if (!spec) {
         spec = json_object();
         json_object_set_new(made, "spec", spec);
     }
-    format_now(now);
+    kube_time_now(now);
     if (strcmp(kube_text(spec, "holderIdentity"), lease->identity) != 0) {
         json_object_set_new(spec, "acquireTime", json_string(now));
         json_object_set_new(
