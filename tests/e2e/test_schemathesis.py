@@ -6,6 +6,7 @@ it comes from PyPI, into a folder of the build; $TARN_SCHEMATHESIS names one tha
 """
 
 import os
+import re
 import socket
 import subprocess
 import threading
@@ -18,7 +19,7 @@ from tarn_test import BUILD, wait_until
 
 ENGINE = os.path.join(BUILD, "tests", "engine", "tarn-engine-chooser.so")
 VERSION = "schemathesis==4.32.5"
-EXAMPLES = os.environ.get("TARN_EXAMPLES", "60")  # of each request
+EXAMPLES = os.environ.get("TARN_EXAMPLES", "160")  # of each request
 CHECKS = ["not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance",
           "unsupported_method"]
 # Streams that go on for ever, a connection that is no HTTP, and the end of the daemon. (A followed output is left out
@@ -118,6 +119,9 @@ def test_random_requests_are_answered_as_described(make_daemon):
                           cwd=daemon.root, env=dict(os.environ, HYPOTHESIS_STORAGE_DIRECTORY=daemon.root))
     bridge.close()
     assert done.returncode == 0, done.stdout[-20000:]
+    cases = int(re.search(r"(\d+) generated, \1 passed", done.stdout).group(1))
+    print("%d cases" % cases)
+    assert cases >= 20000 or int(EXAMPLES) < 160
     daemon.check_sane()
     daemon.terminate()
     daemon.verify()
