@@ -155,6 +155,17 @@ def test_host_ports_and_replicas_keep_apart(cluster, daemon, space):
         assert sorted(places, key=str).count(None) == 1 and len(set(places)) == 5, places
 
 
+def test_a_host_port_of_one_address_leaves_the_others_free(cluster, daemon, space):
+    for name, address in (("first", "10.0.0.1"), ("other", "10.0.0.2"), ("again", "10.0.0.1"), ("all", "")):
+        ports = [{"containerPort": 80, "hostPort": 81, **({"hostIP": address} if address else {})}]
+        cluster.api.create(pod(name, scheduler="tarn", containers=[{"name": "main", "image": "x", "ports": ports}],
+                               nodeSelector={"kubernetes.io/hostname": "gpu-0001"}), space)
+        wait_until("tarn has looked at it", lambda one=name: message(cluster, space, one) or cluster.api.pod(one, space)["spec"].get("nodeName"))
+    assert {one["metadata"]["name"] for one in cluster.wait_pods(space, "Running", 2)} == {"first", "other"}
+    cluster.api.delete(f"/api/v1/namespaces/{space}/pods/first", grace=0)
+    cluster.explained(space, "the port is free again", lambda: cluster.api.pod("again", space)["spec"].get("nodeName"))
+
+
 def test_what_is_not_supported_is_said_in_the_condition(cluster, daemon, space):
     cluster.api.create(pod("rdma", scheduler="tarn", containers=[{"name": "main", "image": "x", "resources": {"limits": {"rdma/hca": "1"}}}]), space)
     wait_until("it says so", lambda: message(cluster, space, "rdma") == "tarn cannot schedule it: resource rdma/hca is not supported")

@@ -135,6 +135,20 @@ static void pods_keep_apart_by_ports_and_by_what_they_are(void **state)
     assert_true(strncmp(pod->apart[0], "apart-", 6) == 0);
     assert_string_equal(pod->apart[1], "port-80-TCP");
     assert_string_equal(pod->apart[2], "port-53-UDP");
+    assert_int_equal(pod->apart_marks, 0);
+    kube_pod_destroy(pod);
+
+    pod = pod_of("",
+                 "\"containers\":[{\"ports\":[{\"hostPort\":54321,\"protocol\":\"SCTP\","
+                 "\"hostIP\":\"10.0.0.1\"},{\"hostPort\":80,\"hostIP\":\"0.0.0.0\"}]}]",
+                 "");
+    assert_int_equal(pod->apart_count, 3);
+    assert_string_equal(pod->apart[0],
+                        "port-54321-SCTP"); /* for pods with this port of any address */
+    assert_true(strncmp(pod->apart[1], "port-54321-SCTP-", 16) == 0);
+    assert_int_equal(strlen(pod->apart[1]), KUBE_APART_SIZE - 1);
+    assert_string_equal(pod->apart[2], "port-80-TCP");
+    assert_int_equal(pod->apart_marks, 1);
     kube_pod_destroy(pod);
 }
 

@@ -162,26 +162,32 @@ static int add_apart(json_t *document, const struct kube_pod *const *pods, uint3
                      bool is_alike, struct error *err)
 {
     const struct kube_pod *first = pods[0];
-    json_t *labels = json_array();
+    json_t *labels = json_array(), *others = json_array();
 
-    for (uint32_t i = 0; i < first->apart_count; i++)
+    for (uint32_t i = 0; i < first->apart_count; i++) {
         json_array_append_new(labels, json_string(first->apart[i]));
+        if (!(first->apart_marks >> i & 1))
+            json_array_append_new(others, json_string(first->apart[i]));
+    }
     for (uint32_t i = 1; i < count; i++) {
         if (pods[i]->apart_count != first->apart_count ||
+            pods[i]->apart_marks != first->apart_marks ||
             memcmp(pods[i]->apart, first->apart, sizeof(first->apart)) != 0 ||
             (!is_alike && first->apart_count > 0)) {
             json_decref(labels);
+            json_decref(others);
             return error_set(err, -ENOTSUP,
                              "its pods are not alike, and some must not share a node");
         }
     }
     if (first->apart_count > 0) {
         json_object_set(document, "labels", labels);
-        json_object_set(document, "anti_affinity", labels);
+        json_object_set(document, "anti_affinity", others);
         if (count > 1)
             json_object_set_new(document, "nodes", json_integer(count));
     }
     json_decref(labels);
+    json_decref(others);
     return 0;
 }
 

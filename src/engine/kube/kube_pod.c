@@ -180,33 +180,49 @@ static bool has_items(const json_t *spec, const char *outer, const char *key)
     return json_array_size(kube_at(spec, outer, key, NULL)) > 0;
 }
 
-static void keep_apart(struct kube_pod *pod, char *label)
+/* is_mark: only others keep apart from it. */
+static void add_apart(struct kube_pod *pod, char *label, bool is_mark)
 {
-    bool is_known = false;
+    uint32_t i = 0;
 
-    for (uint32_t i = 0; i < pod->apart_count; i++)
-        is_known |= strcmp(pod->apart[i], label) == 0;
-    if (!is_known && pod->apart_count == KUBE_APART_MAX)
+    while (i < pod->apart_count && strcmp(pod->apart[i], label) != 0)
+        i++;
+    if (i == KUBE_APART_MAX) {
         refuse(pod,
                mem_printf("it keeps apart from others for more than %d reasons", KUBE_APART_MAX));
-    else if (!is_known)
+    } else if (i == pod->apart_count) {
         snprintf(pod->apart[pod->apart_count++], KUBE_APART_SIZE, "%s", label);
+        pod->apart_marks |= (uint32_t)is_mark << i;
+    } else if (!is_mark) {
+        pod->apart_marks &= ~(UINT32_C(1) << i);
+    }
     free(label);
 }
 
-/* Two pods with the same port cannot share a node. */
+static void keep_apart(struct kube_pod *pod, char *label)
+{
+    add_apart(pod, label, false);
+}
+
+/* Two pods with the same port cannot share a node, unless each has an address of its own for it. */
 static void read_ports(struct kube_pod *pod, const json_t *container)
 {
+    static const char *const every[] = { "", "0.0.0.0", "::", NULL };
     json_t *port;
     size_t i;
 
     json_array_foreach(json_object_get(container, "ports"), i, port)
     {
-        const char *protocol = kube_text(port, "protocol");
+        const char *stated = kube_text(port, "protocol"), *address = kube_text(port, "hostIP");
+        const char *protocol = stated[0] ? stated : "TCP";
         int64_t number = kube_number(port, "hostPort", 0);
-        if (number > 0)
-            keep_apart(pod,
-                       mem_printf("port-%" PRId64 "-%.4s", number, protocol[0] ? protocol : "TCP"));
+        bool is_any = string_is_in(address, every);
+        if (number <= 0)
+            continue;
+        add_apart(pod, mem_printf("port-%" PRId64 "-%.4s", number, protocol), !is_any);
+        if (!is_any)
+            keep_apart(pod, mem_printf("port-%" PRId64 "-%.4s-%07" PRIx64, number, protocol,
+                                       map_hash(address, strlen(address)) & 0xfffffff));
     }
 }
 

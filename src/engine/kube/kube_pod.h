@@ -53,7 +53,7 @@ struct kube_pod {
     char *device;                                /* resource; "": none */
     json_t *fits;                                /* conditions for its node (kube_fits.h) */
     char apart[KUBE_APART_MAX][KUBE_APART_SIZE]; /* no other pod with one of them on its node */
-    uint32_t apart_count;
+    uint32_t apart_count, apart_marks; /* marks: bits of those that only others keep apart from */
     char *share;     /* a part of a GPU, in tarn's grammar: "0.5", "mem=2000M"; "": none */
     char *refused;   /* why tarn cannot schedule it; NULL */
     int64_t limit_s; /* activeDeadlineSeconds; 0: none */
