@@ -13,6 +13,7 @@
 #include "api/api.h"
 #include "api/contract/operation.h"
 
+struct bridge;
 struct follower;
 
 enum { CHANGES_KEPT = 1024 };
@@ -44,6 +45,7 @@ struct api {
     uv_loop_t *loop;
     uv_timer_t *timer; /* wakes followers of outputs */
     struct follower *followers;
+    struct bridge *bridges; /* bridges.c */
     struct changes changes;
     struct inquiry *inquiry; /* the inquiry with which the brain computes its answers */
     struct overview overview;
@@ -96,6 +98,10 @@ struct call {
 
 typedef json_t *call_fn(struct call *call);
 
+/* tokens.c: whether what was opened with this token may go on; 0: it needs none */
+bool token_has_access(const struct api *api, uint64_t token);
+/* bridges.c: answer with a bridge to this door, which is taken over on success. */
+int bridge_open(struct call *call, int door, struct error *err);
 /* streams.c: these jobs changed */
 void followers_notify(struct api *api, const uint64_t *jobs, size_t count);
 void followers_release(struct api *api);

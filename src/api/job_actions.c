@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/deferred.h"
 #include "api/routes.h"
@@ -12,6 +13,7 @@
 #include "control/phrases.h"
 #include "control/queue_policy.h"
 #include "control/when.h"
+#include "io/client.h"
 #include "time/begin.h"
 #include "wire/job/signal_name.h"
 #include "wire/job/submission.h"
@@ -116,6 +118,14 @@ json_t *handle_signal(struct call *call)
     return deferred_begin(call, &action->deferred, 0);
 }
 
+/* A page in a browser cannot send this header. */
+static bool wants_bridge(const struct call *call)
+{
+    const char *upgrade = http_header(call->request, "Upgrade");
+
+    return upgrade && strcmp(upgrade, BRIDGE_PROTOCOL) == 0;
+}
+
 static int check_enter(const struct call *call, const struct job *job, uint64_t rank,
                        struct error *err)
 {
@@ -125,10 +135,9 @@ static int check_enter(const struct call *call, const struct job *job, uint64_t 
     int code = queue_policy_check_reach(api_state(call->api), call->request->who, job->queue, err);
     if (code < 0)
         return code;
-    if (call->request->who->source != IDENTITY_PEER)
-        return error_set(err, REFUSED_NEVER,
-                         "exec: not over the network; a connection to the job is passed over the "
-                         "Unix socket only");
+    if (call->request->who->source != IDENTITY_PEER && !wants_bridge(call))
+        return error_set(err, REFUSED_BAD,
+                         "exec: over the network it needs the header Upgrade: " BRIDGE_PROTOCOL);
     if (!call->api->ports.attempts.enter)
         return error_set(err, REFUSED_NEVER, "exec: this engine cannot run a command inside a job");
     if (job->state != JOB_RUNNING)
@@ -142,8 +151,8 @@ static int check_enter(const struct call *call, const struct job *job, uint64_t 
                      rank);
 }
 
-/* The connection to the job's supervisor goes to the client itself; what may be asked there is up
- * to the owner alone. */
+/* The connection to the job's supervisor goes to the client itself, or to its bridge; what may be
+ * asked there is up to the owner alone. */
 json_t *handle_enter(struct call *call)
 {
     const struct api_attempts *attempts = &call->api->ports.attempts;
@@ -161,7 +170,11 @@ json_t *handle_enter(struct call *call)
     int code = check_enter(call, job, rank, &call->err);
     if (code == 0 && attempts->enter(attempts->user, job->id, (uint32_t)rank, &fd, &call->err) < 0)
         code = error_prefix(&call->err, REFUSED_CONFLICT, "job %" PRIu64, job->id);
-    if (code == 0)
+    if (code == 0 && wants_bridge(call)) {
+        code = bridge_open(call, fd, &call->err);
+        if (code < 0)
+            close(fd);
+    } else if (code == 0)
         http_hand_over(call->request, fd);
     return refuse(call, code);
 }

@@ -48,15 +48,6 @@ struct follower {
     bool is_done;
 };
 
-static bool has_access(const struct follower *follower)
-{
-    const struct token_list *tokens = &api_state(follower->api)->tokens;
-    const struct event_token *token =
-        follower->token ? token_list_find(tokens, follower->token) : NULL;
-
-    return follower->token == 0 || (token && token->expires > api_now(follower->api));
-}
-
 /* What it has not sent yet is not sent any more. */
 static void shut_out(struct follower *follower)
 {
@@ -73,7 +64,7 @@ static void on_tick(uv_timer_t *timer)
 
     for (struct follower *at = api->followers, *next; at; at = next) {
         next = at->next;
-        if (is_second && !has_access(at)) {
+        if (is_second && !token_has_access(api, at->token)) {
             shut_out(at);
             continue;
         }

@@ -220,3 +220,10 @@ json_t *handle_token_revoke(struct call *call)
 
     return deferred_begin(call, deferred_create(call, sizeof(struct deferred), &ops), 0);
 }
+
+bool token_has_access(const struct api *api, uint64_t id)
+{
+    const struct event_token *token = id > 0 ? token_list_find(&api_state(api)->tokens, id) : NULL;
+
+    return id == 0 || (token && token->expires > api_now(api));
+}

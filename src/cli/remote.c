@@ -204,7 +204,7 @@ static void add_quoted(struct text *line, const char *word)
 
 bool remote_takes(const char *command)
 {
-    static const char *const names[] = { "attach", "doctor", "down", "exec", "replay", "up" };
+    static const char *const names[] = { "doctor", "down", "replay", "up" };
 
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         if (strcmp(names[i], command) == 0)

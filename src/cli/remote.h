@@ -40,8 +40,8 @@ void use_socket(const char *path);
 int remote_open(const char *devices, struct remote *ret, struct error *err);
 void remote_release(struct remote *remote);
 
-/* Whether the command acts on the machine of the daemon itself, or needs a terminal or standard
- * input of a job: then the whole command runs there. */
+/* Whether the command acts on the machine of the daemon itself: then the whole command runs there.
+ */
 bool remote_takes(const char *command);
 /* Replace this process by the command on that machine, with its arguments. Returns only on failure:
  * the exit status. */

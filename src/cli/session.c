@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cli/bridge/bridge.h"
+#include "cli/bridge/bridge_near.h"
 #include "cli/fields.h"
 #include "cli/screen.h"
 
@@ -462,14 +464,20 @@ int session_get_list(struct session *session, const char *path, struct session_l
 
 int session_enter(struct session *session, const char *path, int *ret_fd, struct error *err)
 {
+    bool is_far = session_is_remote(session);
     struct client_reply reply;
+    int fd = -1;
 
-    int code = client_take_descriptor(session->client, path, &reply, ret_fd, err);
+    int code = is_far ? client_upgrade(session->client, path, BRIDGE_PROTOCOL, &reply, &fd, err)
+                      : client_take_descriptor(session->client, path, &reply, &fd, err);
     if (code < 0)
         return nobody_there(session, code, err);
     if (reply.status >= 400)
         code = refusal_read(reply.status, text_string(&reply.body), reply.body.length, err);
     client_reply_release(&reply);
+    if (code == 0 && is_far)
+        return bridge_near_start(fd, ret_fd, err);
+    *ret_fd = fd;
     return code;
 }
 

@@ -60,7 +60,8 @@ struct session_list {
 int session_get_list(struct session *session, const char *path, struct session_list *list,
                      json_t **ret, struct error *err);
 
-/* POST path. The reply is a descriptor, which the caller owns. */
+/* POST path. The reply is a connection to a job's supervisor, which the caller owns; of another
+ * machine, through a bridge. */
 int session_enter(struct session *session, const char *path, int *ret_fd, struct error *err);
 
 /* A whole session with one request: open it, send body (or NULL), print a failure, release it.

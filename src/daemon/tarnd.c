@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "cli/bridge/bridge_far.h"
 #include "cli/command.h"
 #include "daemon/study/study.h"
 #include "daemon/study/study_report.h"
@@ -20,5 +21,7 @@ int main(int argc, char **argv)
         return run_rehearsal();
     if (argc == 2 && strcmp(argv[1], "--report") == 0) /* and this */
         return run_report_study();
+    if (argc == 4 && strcmp(argv[1], "--bridge") == 0)
+        return run_bridge(argv + 2);
     return cli_main(argc, argv, commands);
 }

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "io/descriptors.h"
 
+enum { STATUS_UPGRADED = 101 };
 enum { CHUNK_BYTES = 64 * 1024, CHUNKS_AT_ONCE = 16, STREAMS_MAX = 16 };
 
 /* One request and its reply. */
@@ -259,25 +261,21 @@ void client_reply_release(struct client_reply *reply)
 /* As recv(), with the descriptor that may come along; an earlier one stays. */
 static ssize_t receive(int socket, char *bytes, size_t size, int *fd)
 {
-    union {
-        struct cmsghdr head; /* aligned as that */
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct iovec part = { .iov_base = bytes, .iov_len = size };
-    struct msghdr message = { .msg_iov = &part,
-                              .msg_iovlen = 1,
-                              .msg_control = &control,
-                              .msg_controllen = sizeof(control) };
+    size_t count;
+    int came = -1;
 
-    ssize_t length = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-    const struct cmsghdr *head = length < 0 ? NULL : CMSG_FIRSTHDR(&message);
-    if (head && *fd < 0 && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS)
-        memcpy(fd, CMSG_DATA(head), sizeof(*fd));
+    ssize_t length = descriptors_receive(socket, bytes, size, &came, 1, &count);
+    if (count > 0 && *fd < 0)
+        *fd = came;
+    else if (count > 0)
+        close(came);
     return length;
 }
 
-static int await_descriptor(const struct client *client, struct client_transfer *transfer, int *fd,
-                            struct error *err)
+/* The reply, without reading more than it when another protocol follows: the server is silent then.
+ */
+static int await_reply(const struct client *client, struct client_transfer *transfer, int *fd,
+                       struct error *err)
 {
     static const http_parser_settings settings = { .on_body = on_body,
                                                    .on_message_complete = on_complete };
@@ -286,19 +284,33 @@ static int await_descriptor(const struct client *client, struct client_transfer 
 
     setsockopt(transfer->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     send_more(transfer);
-    while (!transfer->is_over || (transfer->parser.status_code < 400 && *fd < 0)) {
+    while (!transfer->is_over) {
         ssize_t length = receive(transfer->fd, chunk, sizeof(chunk), fd);
 
         if (length < 0 && errno == EINTR)
             continue;
         if (length <= 0)
             return failed(client, length < 0 ? -errno : -ECONNRESET, err);
-        if (!transfer->is_over)
-            http_parser_execute(&transfer->parser, &settings, chunk, (size_t)length);
+        http_parser_execute(&transfer->parser, &settings, chunk, (size_t)length);
         if (HTTP_PARSER_ERRNO(&transfer->parser) != HPE_OK)
             return failed(client, -EPROTO, err);
     }
     return 0;
+}
+
+static int await_descriptor(const struct client *client, struct client_transfer *transfer, int *fd,
+                            struct error *err)
+{
+    char byte;
+
+    int code = await_reply(client, transfer, fd, err);
+    while (code == 0 && transfer->parser.status_code < 400 && *fd < 0) {
+        ssize_t length = receive(transfer->fd, &byte, 1, fd);
+
+        if (length == 0 || (length < 0 && errno != EINTR))
+            return failed(client, length < 0 ? -errno : -ECONNRESET, err);
+    }
+    return code;
 }
 
 int client_take_descriptor(struct client *client, const char *path, struct client_reply *ret,
@@ -320,6 +332,36 @@ int client_take_descriptor(struct client *client, const char *path, struct clien
         *ret_fd = fd;
     else if (fd >= 0)
         close(fd);
+    if (code < 0)
+        client_reply_release(ret);
+    return code;
+}
+
+int client_upgrade(struct client *client, const char *path, const char *protocol,
+                   struct client_reply *ret, int *ret_fd, struct error *err)
+{
+    AUTO_FREE char *headers = mem_printf("Connection: Upgrade\r\nUpgrade: %s\r\n", protocol);
+    const struct client_request request = { .method = "POST", .path = path, .headers = headers };
+    struct client_transfer transfer = { .fd = -1,
+                                        .body = &ret->body,
+                                        .body_max = CLIENT_REPLY_MAX };
+    int none = -1;
+
+    *ret = (struct client_reply){ 0 };
+    int code = transfer_begin(client, &transfer, &request, err);
+    if (code == 0)
+        code = await_reply(client, &transfer, &none, err);
+    ret->status = transfer.parser.status_code;
+    if (code == 0 && ret->status < 400 && ret->status != STATUS_UPGRADED)
+        code = error_set(err, -EPROTO, "daemon at %s: it does not speak %s", client->place.name,
+                         protocol);
+    if (code == 0 && ret->status == STATUS_UPGRADED) {
+        setsockopt(transfer.fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){ 0 },
+                   sizeof(struct timeval));
+        *ret_fd = transfer.fd;
+        transfer.fd = -1;
+    }
+    disconnect(&transfer);
     if (code < 0)
         client_reply_release(ret);
     return code;

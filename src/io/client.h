@@ -83,6 +83,14 @@ void client_reply_release(struct client_reply *reply);
 int client_take_descriptor(struct client *client, const char *path, struct client_reply *ret,
                            int *ret_fd, struct error *err);
 
+/* Connections to jobs from another machine (doc/spec/06-shim.md, "The bridge"). */
+#define BRIDGE_PROTOCOL "tarn-bridge"
+
+/* POST path, to go on in another protocol over the same connection, which is the caller's: *ret_fd.
+ * Fails, too, with -EPROTO if the daemon goes on in HTTP; refused as client_take_descriptor(). */
+int client_upgrade(struct client *client, const char *path, const char *protocol,
+                   struct client_reply *ret, int *ret_fd, struct error *err);
+
 /* GET path; the stream is zeroed first and must not move until it is closed. One that can't be
  * connected is over from the start. */
 void client_stream_open(struct client *client, const char *path, struct client_stream *stream);

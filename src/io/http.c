@@ -5,6 +5,7 @@
 #include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +17,11 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "io/descriptors.h"
 #include "io/peer.h"
 #include "io/tls.h"
+
+enum { CLOSING_MS = 5 };
 
 struct http_server {
     struct MHD_Daemon *daemon;
@@ -33,6 +37,7 @@ struct http_server {
     unsigned user_connections; /* of all but root and the owner */
     uid_t owner;
     unsigned handle_count;
+    unsigned closing; /* tunnels: the library has to copy what is left */
     bool is_open;
     bool is_closing;
 };
@@ -58,10 +63,11 @@ struct exchange {
     struct MHD_Connection *connection;
     struct MHD_Response *response;
     struct http_stream *stream;
+    struct http_tunnel *tunnel;
     LIST(struct header) headers; /* of the reply */
     unsigned status;
     int passed_fd; /* -1: none */
-    bool is_handled, is_suspended, is_too_large, is_too_many;
+    bool is_handled, is_suspended, is_too_large, is_too_many, is_closing;
 };
 
 static struct exchange *exchange_of(const struct http_request *request)
@@ -140,12 +146,17 @@ const char *http_query_unknown(const struct http_request *request, const char *c
 
 static void on_timer(uv_timer_t *timer);
 
-/* The library goes on with it the next time that it runs: soon, but not from in here. */
+/* The library runs again: soon, but not from in here. */
+static void go_on(struct http_server *server)
+{
+    if (!server->is_closing)
+        uv_timer_start(&server->timer, on_timer, 0, 0);
+}
+
 static void resume(struct exchange *exchange)
 {
     MHD_resume_connection(exchange->connection);
-    if (!exchange->server->is_closing)
-        uv_timer_start(&exchange->server->timer, on_timer, 0, 0);
+    go_on(exchange->server);
 }
 
 static void answer(struct exchange *exchange, unsigned status, struct MHD_Response *response)
@@ -173,53 +184,132 @@ void http_reply(struct http_request *request, unsigned status, const char *conte
 }
 
 /* The socket takes this at once: the headers before it are all that it holds. */
-static void send_descriptor(int socket, int fd)
+static void send_descriptor(struct exchange *exchange, int socket,
+                            struct MHD_UpgradeResponseHandle *handle)
 {
-    union {
-        struct cmsghdr head; /* aligned as that */
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = { .bytes = { 0 } };
-    struct iovec part = { .iov_base = (char[]){ '!' }, .iov_len = 1 };
-    struct msghdr message = { .msg_iov = &part,
-                              .msg_iovlen = 1,
-                              .msg_control = &control,
-                              .msg_controllen = sizeof(control) };
-
-    control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
-                                     .cmsg_level = SOL_SOCKET,
-                                     .cmsg_type = SCM_RIGHTS };
-    memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-    if (sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+    if (descriptors_send(socket, "!", 1, &exchange->passed_fd, 1) < 0)
         shutdown(socket, SHUT_RDWR);
+    close(exchange->passed_fd);
+    exchange->passed_fd = -1;
+    MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
 }
 
+/* A peer that has vanished without a word is noticed after a minute. */
+static void keep_alive(int fd)
+{
+    static const int on = 1, idle_s = 30, interval_s = 10, probes = 3;
+
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+}
+
+/* With TLS, the library does not pass on the end of what the peer sends. */
+struct http_watch {
+    uv_poll_t poll;
+    int socket;
+};
+
+static void on_peer_left(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    shutdown(CONTAINER_OF(poll, struct http_watch, poll)->socket, SHUT_RD);
+    uv_poll_stop(poll);
+}
+
+static void watch_peer(struct http_tunnel *tunnel, int fd, int socket)
+{
+    struct http_watch *watch = mem_zero(1, sizeof(*watch));
+
+    watch->socket = socket;
+    tunnel->watch = watch;
+    uv_poll_init(exchange_of(tunnel->request)->server->timer.loop, &watch->poll, fd);
+    uv_poll_start(&watch->poll, UV_DISCONNECT, on_peer_left);
+}
+
+static void on_watch_closed(uv_handle_t *handle)
+{
+    free(CONTAINER_OF((uv_poll_t *)handle, struct http_watch, poll));
+}
+
+static void open_tunnel(struct http_tunnel *tunnel, struct MHD_Connection *connection, int socket)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    int fd = info ? info->connect_fd : -1;
+
+    keep_alive(fd);
+    if (fd >= 0 && fd != socket)
+        watch_peer(tunnel, fd, socket);
+    tunnel->on_open(tunnel, socket);
+}
+
+/* A client may not say anything before it has read the reply. */
 static void on_upgraded(void *user, struct MHD_Connection *connection, void *context,
                         const char *more, size_t more_length, MHD_socket socket,
                         struct MHD_UpgradeResponseHandle *handle)
 {
     struct exchange *exchange = user;
+    struct http_tunnel *tunnel = exchange->tunnel;
 
-    (void)connection;
     (void)context;
     (void)more;
-    (void)more_length;
-    send_descriptor(socket, exchange->passed_fd);
-    close(exchange->passed_fd);
-    exchange->passed_fd = -1;
-    MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
-    uv_timer_start(&exchange->server->timer, on_timer, 0, 0);
+    close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC); /* the library forgets that */
+    if (!tunnel)
+        send_descriptor(exchange, socket, handle);
+    else {
+        tunnel->handle = handle;
+        if (more_length > 0 || exchange->server->is_closing)
+            http_tunnel_close(tunnel);
+        else
+            open_tunnel(tunnel, connection, socket);
+    }
+    go_on(exchange->server);
+}
+
+static void upgrade(struct exchange *exchange, const char *protocol)
+{
+    struct MHD_Response *response = MHD_create_response_for_upgrade(on_upgraded, exchange);
+
+    if (!response)
+        abort();
+    MHD_add_response_header(response, "Upgrade", protocol);
+    answer(exchange, MHD_HTTP_SWITCHING_PROTOCOLS, response);
 }
 
 void http_hand_over(struct http_request *request, int fd)
 {
     struct exchange *exchange = exchange_of(request);
-    struct MHD_Response *response = MHD_create_response_for_upgrade(on_upgraded, exchange);
 
-    if (!response)
-        abort();
     exchange->passed_fd = fd;
-    MHD_add_response_header(response, "Upgrade", "descriptor");
-    answer(exchange, MHD_HTTP_SWITCHING_PROTOCOLS, response);
+    upgrade(exchange, "descriptor");
+}
+
+void http_tunnel(struct http_request *request, const char *protocol, struct http_tunnel *tunnel)
+{
+    struct exchange *exchange = exchange_of(request);
+
+    tunnel->request = request;
+    tunnel->handle = NULL;
+    tunnel->watch = NULL;
+    exchange->tunnel = tunnel;
+    upgrade(exchange, protocol);
+}
+
+void http_tunnel_close(struct http_tunnel *tunnel)
+{
+    struct MHD_UpgradeResponseHandle *handle = TAKE(tunnel->handle);
+
+    if (!handle)
+        return;
+    exchange_of(tunnel->request)->is_closing = true;
+    exchange_of(tunnel->request)->server->closing++;
+    if (tunnel->watch)
+        uv_close((uv_handle_t *)&tunnel->watch->poll, on_watch_closed);
+    MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
+    go_on(exchange_of(tunnel->request)->server);
 }
 
 static ssize_t read_stream(void *user, uint64_t position, char *buffer, size_t room)
@@ -495,6 +585,10 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **c
         text_release(&exchange->stream->waiting);
         exchange->stream->on_gone(exchange->stream);
     }
+    if (exchange->tunnel) {
+        exchange->server->closing -= exchange->is_closing;
+        exchange->tunnel->on_gone(exchange->tunnel);
+    }
     if (exchange->response)
         MHD_destroy_response(exchange->response);
     if (exchange->passed_fd >= 0)
@@ -516,7 +610,11 @@ static void run(struct http_server *server)
     if (server->is_closing)
         return;
     MHD_run(server->daemon);
-    if (MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES)
+    bool is_limited = MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES;
+    if (server->closing > 0 && (!is_limited || timeout_ms > CLOSING_MS))
+        uv_timer_start(&server->timer, on_timer, CLOSING_MS,
+                       0); /* it gets no event for all steps */
+    else if (is_limited)
         uv_timer_start(&server->timer, on_timer, timeout_ms, 0);
     else
         uv_timer_stop(&server->timer);
@@ -607,7 +705,9 @@ static void let_go(struct http_server *server)
         if (at->stream) {
             at->stream->is_over = true;
             http_stream_wake(at->stream);
-        } else if (at->is_suspended)
+        } else if (at->tunnel)
+            http_tunnel_close(at->tunnel);
+        else if (at->is_suspended)
             refuse_stopping(at);
     }
 }

@@ -10,6 +10,7 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -18,6 +19,7 @@ import time
 import pytest
 
 import tarn_test
+import terminal
 
 PROXY_SECRET = "a secret of the proxy"
 
@@ -217,11 +219,116 @@ def test_a_large_body_of_a_stranger_is_not_kept(box):
     assert box.daemon.memory_kib() < before + (30 << 10)
 
 
-def test_a_connection_to_a_job_is_not_for_the_network(box):
-    number = box.daemon.api.submit(command=["sleep", "1000"], env=box.daemon.env())
-    tarn_test.wait_until("it runs", lambda: box.daemon.api.job(number)["state"] == "running")
-    status, reply = box.ask("POST", "/v1/jobs/%d/exec" % number, box.token(scope="admin"))
-    assert status == 422 and "not over the network" in message(reply)
+def running(box, *words):
+    number = box.daemon.api.submit(command=list(words) or ["sleep", "1000"], env=box.daemon.env())
+    box.daemon.api.wait_state(number, "running")
+    return number
+
+
+@pytest.mark.parametrize("headers, status, words", [
+    ({}, 400, "needs the header Upgrade: tarn-bridge"),
+    ({"Upgrade": "websocket", "Connection": "Upgrade"}, 400, "needs the header"),
+    ({"Upgrade": "tarn-bridge", "Connection": "Upgrade", "Origin": "https://evil.example"}, 403, "another site"),
+    ({"Upgrade": "tarn-bridge", "Connection": "Upgrade", "Host": "evil.example"}, 403, "does not name this server"),
+])
+def test_a_connection_to_a_job_is_for_no_page_of_a_browser(box, headers, status, words):
+    number = running(box)
+    got, reply = box.ask("POST", "/v1/jobs/%d/exec" % number, box.token(scope="admin"), headers=headers, host=headers.pop("Host", None))
+    assert got == status and words in message(reply)
+    got, reply = box.ask("POST", "/v1/jobs/%d/exec" % number, box.token(scope="read"),
+                         headers={"Upgrade": "tarn-bridge", "Connection": "Upgrade"})
+    assert got == 403 and "expected 'submit'" in message(reply)
+    box.daemon.api.post("/v1/jobs/%d/cancel" % number)
+
+
+def open_bridge(box, number, token):
+    """The connection after the reply."""
+    context = ssl._create_unverified_context()
+    link = context.wrap_socket(socket.create_connection(("127.0.0.1", box.port), timeout=tarn_test.PATIENCE_S))
+    link.sendall(("POST /v1/jobs/%d/exec HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 0\r\n"
+                  "Connection: Upgrade\r\nUpgrade: tarn-bridge\r\n\r\n" % (number, token)).encode())
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        head += link.recv(1)
+    assert head.startswith(b"HTTP/1.1 101 "), head
+    return link
+
+
+def frame(kind, data):
+    return bytes([kind]) + len(data).to_bytes(3, "big") + data
+
+
+REQUEST, SIZE = 3, 4
+
+
+@pytest.mark.parametrize("frames", [
+    frame(REQUEST, b""), frame(REQUEST, b"\0\0\0\0no end"), frame(99, b"x"), b"\x00\xff\xff\xff" + b"x" * 100000,
+    frame(REQUEST, b"\0\0\0\0\0true\0") * 2, frame(SIZE, b"x"), b"GET / HTTP/1.1\r\n\r\n" * 1000, b"\x05" + b"\xff" * 4096, b"\x03\x00",
+])
+def test_what_is_no_frame_ends_the_connection_only(box, frames):
+    number = running(box)
+    link = open_bridge(box, number, box.token())
+    try:
+        link.sendall(frames)
+        if len(frames) < 4:
+            link.close()
+        while len(frames) >= 4 and link.recv(4096):
+            pass
+    except OSError:
+        pass
+    link.close()
+    tarn_test.wait_until("no bridge is left", lambda: not bridges(box))
+    assert box.daemon.api.job(number)["state"] == "running"
+    box.daemon.check_sane()
+    box.daemon.api.post("/v1/jobs/%d/cancel" % number)
+
+
+def bridges(box):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid) as file, open("/proc/%s/stat" % pid) as stat:
+                if "--bridge" in file.read() and int(stat.read().rsplit(")", 1)[1].split()[1]) == box.daemon.process.pid:
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def test_the_process_of_a_connection_has_no_other_files(box):
+    number = running(box)
+    links = [open_bridge(box, number, box.token()) for _ in range(2)]
+    for pid in tarn_test.wait_until("both are there", lambda: len(bridges(box)) == 2 and bridges(box)):
+        tarn_test.wait_until("it has closed the rest", lambda: sorted(map(int, os.listdir("/proc/%d/fd" % pid))) == [0, 1, 2, 3, 4])
+    shim = next(iter(tarn_test.shims_of(box.daemon.state).values()))
+    late = running(box)
+    for name, pid in tarn_test.shims_of(box.daemon.state).items():
+        kinds = [os.readlink("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid)]
+        assert shim and not [kind for kind in kinds if kind.startswith("socket:")
+                             and kind in [os.readlink("/proc/%d/fd/3" % other) for other in bridges(box)]], (name, kinds)
+    for link in links:
+        link.close()
+    for one in (number, late):
+        box.daemon.api.post("/v1/jobs/%d/cancel" % one)
+
+
+def test_one_user_has_a_limited_number_of_connections(box):
+    number = running(box)
+    token = box.token()
+    links = []
+    try:
+        refusal = None
+        while not refusal and len(links) < 200:
+            try:
+                links.append(open_bridge(box, number, token))
+            except AssertionError as said:
+                refusal = str(said)
+        assert refusal and " 429 " in refusal or " 409 " in refusal, (len(links), refusal)
+        assert box.ask("GET", "/v1/jobs", token)[0] == 200
+    finally:
+        for link in links:
+            link.close()
+    tarn_test.wait_until("no bridge is left", lambda: not bridges(box))
     box.daemon.api.post("/v1/jobs/%d/cancel" % number)
 
 
@@ -271,8 +378,91 @@ def test_the_command_line_works_with_a_token(box):
     assert re.search(r"^ *%s +train.sh" % number, box.tarn("ls", "-a", TARN_HOST=box.url).stdout, re.M)
     done = box.tarn("drain", "n1", TARN_HOST=box.url, status=1)
     assert done.stderr == "tarn: the scope of the token is 'submit'; expected 'admin'\n"
-    done = box.tarn("exec", number, "--", "ls", TARN_HOST=box.url, status=1)
+    done = box.tarn("up", TARN_HOST=box.url, status=1)
     assert "not over HTTPS" in done.stderr
+
+
+def test_commands_in_a_job_work_over_https(box):
+    log_in(box, scope="submit")
+    number = str(running(box))
+    text = "".join("line %d\n" % i for i in range(50000))
+    done = box.tarn("exec", number, "--", "sh", "-c", "cat; echo wrong >&2; exit 3", given=text, TARN_HOST=box.url, status=3)
+    assert (done.stdout, done.stderr) == (text, "wrong\n")
+    box.tarn("exec", number, "--", "sh", "-c", "kill -9 $$", TARN_HOST=box.url, status=137)
+    assert "command not found: nope" in box.tarn("exec", number, "--", "nope", TARN_HOST=box.url, status=127).stderr
+    assert box.tarn("run", "--", "tr", "a-z", "A-Z", given="through\n", TARN_HOST=box.url).stdout == "THROUGH\n"
+    box.daemon.api.post("/v1/jobs/%s/cancel" % number)
+
+
+def test_a_reader_that_goes_ends_the_command(box):
+    log_in(box, scope="submit")
+    number = running(box)
+    for host in ({"TARN_HOST": box.url}, {"TARN_SOCKET": box.daemon.socket}):
+        one = subprocess.Popen([tarn_test.TARN, "exec", str(number), "--", "yes"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               env=dict({"PATH": os.environ["PATH"], "HOME": box.home}, **host))
+        assert one.stdout.read(2) == b"y\n"
+        one.stdout.close()
+        assert one.wait(tarn_test.PATIENCE_S) == 128 + signal.SIGPIPE
+    box.daemon.api.post("/v1/jobs/%d/cancel" % number)
+
+
+@pytest.mark.parametrize("how", ["revoked", "killed", "stopped"])
+def test_a_connection_to_a_job_ends_with(box, how):
+    """Its token, its client, its daemon: the command in the job gets HUP."""
+    log_in(box, scope="submit", name="for one connection")
+    number = running(box)
+    words = [tarn_test.TARN, "exec", str(number), "--", "sh", "-c", "trap 'exit 0' HUP; echo $$; while :; do sleep 0.1; done"]
+    one = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                           env={"PATH": os.environ["PATH"], "HOME": box.home, "TARN_HOST": box.url})
+    pid = int(one.stdout.readline())
+    if how == "revoked":
+        with open(os.path.join(box.home, ".config", "tarn", "credentials")) as file:
+            box.daemon.api.ask("DELETE", "/v1/tokens/%s" % file.read().split()[-1].split("_")[1])
+    elif how == "killed":
+        one.kill()
+    else:
+        box.daemon.terminate()
+        box.daemon.start()
+    _, words = one.communicate(timeout=tarn_test.PATIENCE_S)
+    assert how == "killed" or (one.returncode == 126 and "the connection to the daemon was lost" in words), (one.returncode, words)
+    tarn_test.wait_until("the command is gone", lambda: not os.path.exists("/proc/%d" % pid))
+    tarn_test.wait_until("no bridge is left", lambda: not bridges(box))
+    assert box.daemon.api.job(number)["state"] == "running"
+    box.daemon.api.post("/v1/jobs/%d/cancel" % number)
+
+
+def test_a_terminal_over_https_has_its_size_and_keys(box):
+    log_in(box, scope="submit")
+    number = running(box)
+    environment = {"PATH": os.environ["PATH"], "HOME": box.home, "TARN_HOST": box.url, "TERM": "xterm-256color"}
+
+    def on_terminal(*words):
+        return terminal.Terminal([tarn_test.TARN, *words], environment, columns=100, rows=30)
+
+    one = on_terminal("exec", "-t", str(number), "--", "sh", "-c",
+                      "tty; echo term=$TERM; stty size; trap 'stty size; exit 5' WINCH; echo ready; while :; do sleep 0.1; done")
+    one.expect("^ready")
+    assert "/dev/pts/" in one.text() and "term=xterm-256color" in one.text() and "30 100" in one.text()
+    one.resize(90, 20)
+    one.expect("^20 90")
+    assert one.end() == 5 and one.is_restored()
+    one = on_terminal("run", "--pty", "--", "sh", "-c", "read line; echo got=$line; trap 'echo interrupted' INT; while :; do sleep 0.1; done")
+    one.send_until("hello\r", "^got=hello")
+    one.send("\x1dd")
+    one.expect("continues; tarn attach")
+    assert one.end() == 0 and one.is_restored()
+    job = box.daemon.api.jobs(state="running")[-1]["id"]
+    first, second = on_terminal("attach", str(job)), None
+    first.expect("^got=hello")
+    first.send("\x03")
+    first.expect("interrupted$")
+    second = on_terminal("attach", str(job))
+    second.expect("^got=hello")
+    first.expect("another client took the terminal")
+    assert first.end() == 1
+    for id in (number, job):
+        box.daemon.api.post("/v1/jobs/%d/cancel" % id)
+    second.end()
 
 
 def test_the_token_is_in_no_command_line(box):

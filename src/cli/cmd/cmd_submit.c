@@ -191,16 +191,6 @@ static enum engine_attach input_of(const json_t *document)
                                            : ENGINE_ATTACH_NONE;
 }
 
-/* A connection to the job's supervisor leads through no proxy: tarn attach runs on its machine. */
-static int attach_there(const json_t *submitted)
-{
-    char id[24];
-
-    snprintf(id, sizeof(id), "%" PRId64, field_number(submitted, "id"));
-    talk("job %s", id);
-    return remote_exec((char *[]){ "attach", id, NULL });
-}
-
 static int post_and_follow(struct sending *sending, bool cancels, int signal_fd, int *ret_status,
                            struct error *err)
 {
@@ -233,8 +223,6 @@ static int post_and_follow(struct sending *sending, bool cancels, int signal_fd,
     };
     if (sending->is_dry)
         tell_dry(sending, &session, plan.submitted);
-    else if (plan.input != ENGINE_ATTACH_NONE && session_is_remote(&session))
-        *ret_status = attach_there(plan.submitted);
     else
         code = follow(&plan, ret_status, err);
     return code;

@@ -18,8 +18,10 @@
 
 #include "base/text.h"
 #include "cli/follow/typing.h"
+#include "cli/follow/visit_door.h"
+#include "io/descriptors.h"
 
-enum { TERMINAL_NAME_SIZE = 64, WELCOME_MS = 10000 };
+enum { WELCOME_MS = 10000 };
 
 static int failed(const char *what, struct error *err)
 {
@@ -36,88 +38,50 @@ static void resize(const struct visit *visit)
         return;
     if (visit->terminal >= 0)
         ioctl(visit->terminal, TIOCSWINSZ, &size);
-    else if (visit->is_attached)
+    else if (visit->is_attached || visit->is_far_terminal)
         send(visit->socket, &size, sizeof(size), MSG_NOSIGNAL);
 }
 
-/* A pipe that can take something may take less than we have; waiting for the rest would leave
- * unread what the command writes meanwhile. */
-static void never_wait(int fd)
+static int use_terminal(struct visit *visit, int theirs[DOOR_FDS], struct error *err)
 {
-    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-}
+    int code = visit_open_terminal(&visit->terminal, theirs, err);
 
-static int open_terminal(struct visit *visit, struct error *err)
-{
-    char name[TERMINAL_NAME_SIZE];
-
-    visit->terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-    if (visit->terminal < 0 || grantpt(visit->terminal) < 0 || unlockpt(visit->terminal) < 0 ||
-        ptsname_r(visit->terminal, name, sizeof(name)) != 0)
-        return failed("terminal", err);
-    int fd = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0)
-        return failed("terminal", err);
-    for (size_t i = 0; i < DOOR_FDS; i++)
-        visit->theirs[i] = i == 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (code < 0)
+        return code;
     resize(visit);
-    never_wait(visit->terminal);
-    visit->flows[0] =
-        (struct flow){ .from = STDIN_FILENO, .to = visit->terminal, .keeps_to = true };
-    visit->flows[1] =
-        (struct flow){ .from = visit->terminal, .to = STDOUT_FILENO, .keeps_to = true };
+    visit->flows[0] = (struct flow){ .from = STDIN_FILENO, .to = visit->terminal, .own = -1 };
+    visit->flows[1] = (struct flow){ .from = visit->terminal, .to = STDOUT_FILENO, .own = -1 };
     return 0;
 }
 
-static int open_pipes(struct visit *visit, struct error *err)
+static int use_pipes(struct visit *visit, int theirs[DOOR_FDS], struct error *err)
 {
-    for (size_t i = 0; i < DOOR_FDS; i++) {
-        int ends[2];
+    int ours[DOOR_FDS];
 
-        if (pipe2(ends, O_CLOEXEC) < 0)
-            return failed("pipe", err);
-        visit->theirs[i] = ends[i > 0];
-        if (i == 0)
-            never_wait(ends[1]);
-        if (i == 0)
-            visit->flows[i] = (struct flow){ .from = STDIN_FILENO, .to = ends[1] };
-        else
-            visit->flows[i] = (struct flow){ .from = ends[0], .to = (int)i, .keeps_to = true };
-    }
+    int code = visit_open_pipes(theirs, ours, err);
+    if (code < 0)
+        return code;
+    visit->flows[0] = (struct flow){ .from = STDIN_FILENO, .to = ours[0], .own = ours[0] };
+    for (int i = 1; i < DOOR_FDS; i++)
+        visit->flows[i] = (struct flow){ .from = ours[i], .to = i, .own = ours[i] };
     return 0;
 }
 
-/* The request: the kind of terminal, and the arguments, of which the job itself has none. */
-static int send_request(struct visit *visit, char *const *words, struct error *err)
+/* A terminal on another machine is opened there, and has a name in any case. */
+static int ask(struct visit *visit, char *const *words, bool has_terminal, struct error *err)
 {
     AUTO_RELEASE(text) struct text request = { 0 };
-    const char *term = visit->terminal >= 0 ? getenv("TERM") : NULL;
-    union {
-        struct cmsghdr head; /* aligned as that */
-        char bytes[CMSG_SPACE(DOOR_FDS * sizeof(int))];
-    } control = { .bytes = { 0 } };
+    const char *term = has_terminal ? getenv("TERM") : NULL;
+    int theirs[DOOR_FDS];
 
-    text_add_bytes(&request, term ? term : "", strlen(term ? term : "") + 1);
-    size_t count = 0;
-    for (; words && words[count]; count++)
-        text_add_bytes(&request, words[count], strlen(words[count]) + 1);
-    if (request.length > DOOR_BYTES_MAX || count > DOOR_ARGS_MAX)
-        return error_set(err, -E2BIG, "command: at most %d arguments of %d bytes in all",
-                         DOOR_ARGS_MAX, DOOR_BYTES_MAX);
-    control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(visit->theirs)),
-                                     .cmsg_level = SOL_SOCKET,
-                                     .cmsg_type = SCM_RIGHTS };
-    memcpy(CMSG_DATA(&control.head), visit->theirs, sizeof(visit->theirs));
-    struct iovec part = { .iov_base = request.bytes, .iov_len = request.length };
-    struct msghdr message = { .msg_iov = &part,
-                              .msg_iovlen = 1,
-                              .msg_control = &control,
-                              .msg_controllen = sizeof(control) };
-    if (sendmsg(visit->socket, &message, MSG_NOSIGNAL) < 0)
-        return failed("job's supervisor", err);
-    for (size_t i = 0; i < DOOR_FDS; i++)
-        close(visit->theirs[i]);
-    return 0;
+    visit->is_far_terminal = has_terminal && visit->is_far;
+    if (visit->is_far_terminal && (!term || !term[0]))
+        term = "dumb";
+    int code = visit_request(term ? term : "", words, &request, err);
+    if (code == 0)
+        code = has_terminal && !visit->is_far ? use_terminal(visit, theirs, err)
+                                              : use_pipes(visit, theirs, err);
+    return code == 0 ? visit_ask(visit->socket, request.bytes, request.length, theirs, err) : code;
 }
 
 static int enter(struct visit *visit, struct session *session, const char *id, const char *rank,
@@ -127,10 +91,11 @@ static int enter(struct visit *visit, struct session *session, const char *id, c
 
     *visit = (struct visit){ .socket = -1, .terminal = -1 };
     for (size_t i = 0; i < 3; i++)
-        visit->flows[i] = (struct flow){ .from = -1, .to = -1 };
+        visit->flows[i] = (struct flow){ .from = -1, .to = -1, .own = -1 };
     text_printf(&path, "/v1/jobs/%s/exec", id);
     if (rank)
         client_query_add(&path, "rank", rank);
+    visit->is_far = session_is_remote(session);
     return session_enter(session, path.bytes, &visit->socket, err);
 }
 
@@ -139,32 +104,19 @@ int visit_run(struct visit *visit, struct session *session, const char *id, cons
 {
     int code = enter(visit, session, id, rank, err);
 
-    if (code == 0)
-        code = has_terminal ? open_terminal(visit, err) : open_pipes(visit, err);
-    return code == 0 ? send_request(visit, words, err) : code;
+    return code == 0 ? ask(visit, words, has_terminal, err) : code;
 }
 
 /* The supervisor's answer, and the descriptor that may come with it. */
 static int read_welcome(struct visit *visit, int *ret_input, struct error *err)
 {
-    union {
-        struct cmsghdr head; /* aligned as that */
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct iovec part = { .iov_base = &visit->answer, .iov_len = sizeof(visit->answer) };
-    struct msghdr message = { .msg_iov = &part,
-                              .msg_iovlen = 1,
-                              .msg_control = &control,
-                              .msg_controllen = sizeof(control) };
-
     struct pollfd wait = { .fd = visit->socket, .events = POLLIN };
+    size_t count;
 
     if (poll(&wait, 1, WELCOME_MS) <= 0)
         return error_set(err, -ETIMEDOUT, "its supervisor does not answer");
-    ssize_t length = recvmsg(visit->socket, &message, MSG_CMSG_CLOEXEC);
-    const struct cmsghdr *head = length > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-    if (head && head->cmsg_type == SCM_RIGHTS)
-        memcpy(ret_input, CMSG_DATA(head), sizeof(int));
+    ssize_t length = descriptors_receive(visit->socket, &visit->answer, sizeof(visit->answer),
+                                         ret_input, 1, &count);
     if (length != (ssize_t)sizeof(visit->answer))
         return error_set(err, -ECONNRESET, "the job has ended");
     if (visit->answer.failure != 0)
@@ -179,9 +131,7 @@ int visit_attach(struct visit *visit, struct session *session, const char *id, i
     *ret_input = -1;
     int code = enter(visit, session, id, NULL, err);
     if (code == 0)
-        code = open_pipes(visit, err);
-    if (code == 0)
-        code = send_request(visit, NULL, err);
+        code = ask(visit, NULL, false, err);
     if (code == 0)
         code = read_welcome(visit, ret_input, err);
     visit->is_attached = code == 0 && *ret_input < 0;
@@ -203,9 +153,9 @@ void visit_type(struct visit *visit, struct typing *typing)
 
 static void flow_end(struct flow *flow)
 {
-    if (!flow->keeps_to && flow->to >= 0)
-        close(flow->to);
-    flow->from = flow->to = -1;
+    if (flow->own >= 0)
+        close(flow->own);
+    flow->from = flow->to = flow->own = -1;
     flow->length = flow->done = 0;
 }
 
@@ -316,7 +266,7 @@ static enum visit_end copy_on_terminal(struct visit *visit, int signal_fd)
 
 enum visit_end visit_copy(struct visit *visit, int signal_fd)
 {
-    if (visit->terminal >= 0 || visit->is_attached)
+    if (visit->terminal >= 0 || visit->is_attached || visit->is_far_terminal)
         return copy_on_terminal(visit, signal_fd);
     return copy(visit, signal_fd, -1);
 }
@@ -327,11 +277,8 @@ void visit_close(struct visit *visit)
         close(visit->socket);
     if (visit->terminal >= 0)
         close(visit->terminal);
-    for (size_t i = 0; i < 3; i++) {
-        if (visit->flows[i].from > STDERR_FILENO && visit->flows[i].from != visit->terminal)
-            close(visit->flows[i].from);
+    for (size_t i = 0; i < 3; i++)
         flow_end(&visit->flows[i]);
-    }
     visit->socket = visit->terminal = -1;
 }
 

@@ -7,7 +7,8 @@
  *
  * The daemon passes a connection to the job's supervisor. Through it the supervisor gets the ends
  * of new pipes, or of a new terminal: the job never gets a descriptor that was not made for it.
- * After that the daemon is not involved, and may restart.
+ * After that the daemon is not involved, and may restart. With a daemon on another machine, a
+ * bridge does this there (bridge/bridge.h), and ends with that daemon.
  *
  * Order of calls:  run or attach, copy, close
  */
@@ -26,7 +27,7 @@ enum { VISIT_CHUNK = 16384 };
 /* Data that is copied from one descriptor to another; -1: closed. */
 struct flow {
     int from, to;
-    bool keeps_to; /* `to` stays open at the end, because it is not ours */
+    int own; /* of them, to be closed at the end; -1: none */
     size_t length, done;
     char bytes[VISIT_CHUNK];
 };
@@ -35,9 +36,10 @@ enum visit_end { VISIT_OVER, VISIT_DETACHED, VISIT_SIGNALLED };
 
 struct visit {
     int socket;
-    int theirs[DOOR_FDS];
     int terminal;         /* our side of the command's terminal; -1: pipes */
     bool is_attached;     /* to the job's own terminal, so one may detach */
+    bool is_far;          /* the job is on another machine */
+    bool is_far_terminal; /* and so is the command's terminal */
     bool is_escaped;      /* the first of the keys to detach was pressed */
     struct flow flows[3]; /* to its input, from its output and its error output */
     struct door_answer answer;

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections to the supervisors of jobs, over the network: each has a process that copies between
+ * the two (tarnd --bridge), so that a slow client or a lot of output delays nobody else. It ends
+ * with the connection, and within a second after its token was revoked or has expired. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/routes.h"
+#include "base/mem.h"
+#include "io/child.h"
+#include "io/client.h"
+#include "io/log.h"
+
+enum {
+    BRIDGES_MAX = 128,     /* at the same time */
+    BRIDGES_USER_MAX = 32, /* of one user who is not an administrator */
+    BEAT_MS = 1000,
+};
+
+struct bridge {
+    struct http_tunnel tunnel;
+    struct api *api;
+    struct bridge *next;
+    uint64_t token, job;
+    uid_t uid;
+    gid_t gid;
+    int door;  /* -1: the process has it */
+    int pidfd; /* -1: none */
+    bool is_gone;
+    unsigned handle_count;
+    uv_poll_t poll;
+    uv_timer_t timer;
+};
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct bridge *bridge = handle->data;
+
+    if (--bridge->handle_count == 0 && bridge->is_gone)
+        free(bridge);
+}
+
+static void stop_watching(struct bridge *bridge)
+{
+    if (bridge->pidfd < 0)
+        return;
+    uv_close((uv_handle_t *)&bridge->poll, on_closed);
+    uv_close((uv_handle_t *)&bridge->timer, on_closed);
+    close(bridge->pidfd);
+    bridge->pidfd = -1;
+}
+
+static void on_exit_of_process(uv_poll_t *poll, int status, int events)
+{
+    struct bridge *bridge = poll->data;
+    int wait_status;
+
+    (void)status;
+    (void)events;
+    if (!child_reap(bridge->pidfd, &wait_status))
+        return;
+    stop_watching(bridge);
+    http_tunnel_close(&bridge->tunnel);
+}
+
+static void on_beat(uv_timer_t *timer)
+{
+    struct bridge *bridge = timer->data;
+
+    if (!token_has_access(bridge->api, bridge->token))
+        child_signal(bridge->pidfd, SIGKILL, 0);
+}
+
+static void watch(struct bridge *bridge)
+{
+    uv_poll_init(bridge->api->loop, &bridge->poll, bridge->pidfd);
+    uv_timer_init(bridge->api->loop, &bridge->timer);
+    bridge->handle_count = 2;
+    bridge->poll.data = bridge->timer.data = bridge;
+    uv_poll_start(&bridge->poll, UV_READABLE, on_exit_of_process);
+    uv_timer_start(&bridge->timer, on_beat, BEAT_MS, BEAT_MS);
+}
+
+static void on_open(struct http_tunnel *tunnel, int socket)
+{
+    struct bridge *bridge = CONTAINER_OF(tunnel, struct bridge, tunnel);
+    AUTO_FREE char *uid = mem_printf("%u", bridge->uid);
+    AUTO_FREE char *gid = mem_printf("%u", bridge->gid);
+    const int fds[] = { fd_raise(dup(socket)), fd_raise(bridge->door) };
+    const struct child_plan plan = {
+        .path = "/proc/self/exe",
+        .argv = (char *[]){ (char[]){ "tarnd" }, (char[]){ "--bridge" }, uid, gid, NULL },
+        .envp = (char *[]){ NULL },
+        .fds = fds,
+        .fd_count = COUNT_OF(fds),
+    };
+    struct error err;
+
+    bridge->door = -1;
+    int code = fds[0] < 0 || fds[1] < 0 ? error_set(&err, -EMFILE, "too many open files")
+                                        : child_start(&plan, &bridge->pidfd, &err);
+    for (size_t i = 0; i < COUNT_OF(fds); i++) {
+        if (fds[i] >= 0)
+            close(fds[i]);
+    }
+    if (code == 0) {
+        watch(bridge);
+        return;
+    }
+    bridge->pidfd = -1;
+    log_line(LOG_WARNING, "a connection to job %" PRIu64 " failed: %s", bridge->job, err.text);
+    http_tunnel_close(tunnel);
+}
+
+static void on_gone(struct http_tunnel *tunnel)
+{
+    struct bridge *bridge = CONTAINER_OF(tunnel, struct bridge, tunnel);
+    struct bridge **at = &bridge->api->bridges;
+
+    bridge->is_gone = true;
+    while (*at != bridge)
+        at = &(*at)->next;
+    *at = bridge->next;
+    if (bridge->door >= 0)
+        close(bridge->door);
+    if (bridge->pidfd >= 0) {
+        int status;
+
+        child_signal(bridge->pidfd, SIGKILL, 0);
+        child_reap(bridge->pidfd, &status);
+        stop_watching(bridge);
+    }
+    if (bridge->handle_count == 0)
+        free(bridge);
+}
+
+/* ---- who may have one more ---- */
+
+static int check_room(const struct api *api, const struct identity *who, struct error *err)
+{
+    unsigned count = 0, own = 0;
+
+    for (const struct bridge *at = api->bridges; at; at = at->next) {
+        count++;
+        own += at->uid == who->uid;
+    }
+    if (!who->is_admin && own >= BRIDGES_USER_MAX)
+        return error_set(err, REFUSED_TOO_MANY, "exec: user %s has %d connections to jobs already",
+                         who->name, BRIDGES_USER_MAX);
+    return count < BRIDGES_MAX
+               ? 0
+               : error_set(err, REFUSED_TOO_MANY, "exec: %d connections to jobs are open already",
+                           BRIDGES_MAX);
+}
+
+static void tell(const struct call *call)
+{
+    const struct identity *who = call->request->who;
+    char address[HTTP_ADDRESS_SIZE];
+
+    log_line(LOG_INFO,
+             "connection to a job job=%" PRIu64 " user=%s by=%s token=%" PRIu64 " from=%s",
+             call->id, who->name, identity_source_name(who->source), who->token,
+             http_address(call->request, address));
+}
+
+int bridge_open(struct call *call, int door, struct error *err)
+{
+    const struct identity *who = call->request->who;
+
+    int code = check_room(call->api, who, err);
+    if (code < 0)
+        return code;
+    struct bridge *bridge = mem_zero(1, sizeof(*bridge));
+    *bridge = (struct bridge){ .tunnel = { .on_open = on_open, .on_gone = on_gone },
+                               .api = call->api,
+                               .next = call->api->bridges,
+                               .token = who->token,
+                               .job = call->id,
+                               .uid = who->uid,
+                               .gid = who->gid,
+                               .door = door,
+                               .pidfd = -1 };
+    call->api->bridges = bridge;
+    tell(call);
+    http_tunnel(call->request, BRIDGE_PROTOCOL, &bridge->tunnel);
+    return 0;
+}
