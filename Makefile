@@ -17,7 +17,7 @@ endef
 $(eval $(call renew,$(BUILD)))
 $(eval $(call renew,$(BUILD)-release))
 
-.PHONY: all demo check check-all check-slurm check-kube bench results hardware wheel deb tarball install packages clean
+.PHONY: all demo check check-all check-slurm check-kube bench results hardware portable wheel deb tarball install packages clean
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -j $(JOBS)
@@ -39,7 +39,7 @@ check:
 	@tools/check $(BUILD)
 
 check-all:
-	@tools/packages build check demo wheel deb tarball slow slurm kube
+	@tools/packages build check demo wheel deb portable slow slurm kube
 	@tools/kube/build || echo 'check-all: the tests on Kubernetes are skipped'
 	@$(MAKE) --no-print-directory all
 	@tools/check $(BUILD) --all
@@ -73,10 +73,14 @@ HARDWARE ?= tarn-hardware
 hardware: all
 	@tools/hardware $(BUILD) $(HARDWARE)
 
-# The Python package; see doc/python.md.
-wheel:
-	@tools/packages wheel
-	@tools/wheel $(BUILD)/wheel
+# Programs for any system with glibc 2.28 or later, for the wheel and the archive.
+portable: all
+	@tools/packages wheel portable
+	@JOBS=$(JOBS) tools/portable $(BUILD)/portable
+
+# The Python package with the programs; see doc/install.md.
+wheel: portable
+	@tools/wheel $(BUILD)/wheel $(BUILD) $(BUILD)/portable
 
 # Debian packages, checked with lintian; see doc/install.md.
 deb:
@@ -84,9 +88,8 @@ deb:
 	@PATH="/usr/lib/ccache:$$PATH" JOBS=$(JOBS) tools/deb $(BUILD)/deb
 
 # An archive that runs from any folder; see doc/install.md.
-tarball: all
-	@tools/packages tarball
-	@tools/tarball $(BUILD) $(BUILD)/tarball
+tarball: portable
+	@tools/tarball $(BUILD) $(BUILD)/portable $(BUILD)/tarball
 
 install: $(BUILD)/build.ninja
 	@$(MESON) configure $(BUILD) --prefix "$(PREFIX)"

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,36 +78,37 @@ static char *devices_from_here(const char *devices)
     return path ? mem_printf("%s%s", prefix, path) : mem_string(devices);
 }
 
-/* Start it with the log as its output and the pipe's end as descriptor 3, nothing else of ours. */
-static int spawn(const char *devices, int log_fd, int notify_fd, pid_t *ret_pid)
+/* The log as its output and the pipe's end as descriptor 3, nothing else of ours. */
+static _Noreturn void become_daemon(char *const argv[], int log_fd, int notify_fd)
+{
+    sigset_t none;
+
+    sigemptyset(&none);
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setsid();
+    int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    bool is_ready = dup2(null_fd, STDIN_FILENO) >= 0 && dup2(log_fd, STDOUT_FILENO) >= 0 &&
+                    dup2(log_fd, STDERR_FILENO) >= 0 && dup2(notify_fd, NOTIFY_FD) >= 0 &&
+                    fcntl(NOTIFY_FD, F_SETFD, 0) == 0 && close_range(NOTIFY_FD + 1, ~0U, 0) == 0 &&
+                    chdir("/") == 0;
+    if (is_ready)
+        execve("/proc/self/exe", argv, environ);
+    dprintf(STDERR_FILENO, "/proc/self/exe: %s\n", strerror(errno));
+    _exit(1);
+}
+
+static int spawn(const char *devices, int log_fd, int notify_fd)
 {
     const char *args[] = { "tarn",  "serve", "--notify-fd", "3", devices ? "--devices" : NULL,
                            devices, NULL };
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none, defaults;
     char *argv[COUNT_OF(args)];
 
     memcpy(argv, args, sizeof(argv));
-    sigemptyset(&none);
-    sigemptyset(&defaults);
-    sigaddset(&defaults, SIGPIPE);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, log_fd, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, log_fd, STDERR_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, notify_fd, NOTIFY_FD);
-    posix_spawn_file_actions_addclosefrom_np(&actions, NOTIFY_FD + 1);
-    posix_spawn_file_actions_addchdir_np(&actions, "/");
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &defaults);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    int code = posix_spawn(ret_pid, "/proc/self/exe", &actions, &attributes, argv, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return code;
+    pid_t pid = fork();
+    if (pid == 0)
+        become_daemon(argv, log_fd, notify_fd);
+    return pid < 0 ? errno : 0;
 }
 
 /* Its first line, without the newline; as far as it came before the end or the time ran out. */
@@ -193,7 +193,6 @@ static int start_and_listen(const struct paths *paths, const char *devices, int 
                             struct text *answer, struct error *err)
 {
     int pipe_fds[2];
-    pid_t pid;
 
     if (pipe2(pipe_fds, O_CLOEXEC) < 0)
         return error_set(err, -errno, "pipe: %s", strerror(errno));
@@ -202,7 +201,7 @@ static int start_and_listen(const struct paths *paths, const char *devices, int 
         setenv("TARN_STATE", paths->state, 1);
     if (getenv("TARN_SOCKET"))
         setenv("TARN_SOCKET", paths->socket, 1);
-    int code = spawn(devices, log_fd, pipe_fds[1], &pid);
+    int code = spawn(devices, log_fd, pipe_fds[1]);
     close(pipe_fds[1]);
     if (code == 0)
         read_answer(pipe_fds[0], answer);

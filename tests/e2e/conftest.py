@@ -7,6 +7,7 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import fresh_root
 import tarn_test
 
 
@@ -70,3 +71,24 @@ def compiled():
 
     yield compile_file
     tarn_test.remove_folder(folder)
+
+
+@pytest.fixture(scope="session")
+def roots():
+    """A folder for systems of their own (fresh_root.py)."""
+    folder = tarn_test.make_folder()
+    os.chmod(folder, 0o755)
+    yield folder
+    tarn_test.remove_folder(folder)
+
+
+@pytest.fixture(scope="session")
+def base(roots):
+    """The Debian that tarn is built on."""
+    return fresh_root.make(roots, "bookworm")
+
+
+@pytest.fixture(scope="session")
+def old(roots):
+    """The oldest Debian at hand: glibc 2.31, Python 3.9."""
+    return fresh_root.make(roots, "bullseye")

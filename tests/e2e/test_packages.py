@@ -1,77 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Debian packages and the archive, each in a fresh Debian of its own: no library of this machine is there.
+"""The Debian packages, each in a fresh Debian of its own.
 
 Slow: it builds the packages, and debootstrap downloads a base system. $TARN_DEBS names a folder with packages that are built."""
 
 import glob
-import json
 import os
 import re
-import shutil
 import socket
 import subprocess
-import tarfile
 import urllib.request
 
 import pytest
 
 import tarn_test
-
-ROOT = os.path.abspath(os.path.join(tarn_test.HERE, "..", ".."))
-MIRROR = "http://deb.debian.org/debian"
-NEEDED = ["debootstrap", "dpkg-buildpackage", "dh", "lintian", "unshare", "strip", "objdump"]
-
-
-def run(*words, **more):
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900, **more)
-    assert done.returncode == 0, (words, done.stdout[-4000:])
-    return done.stdout
-
-
-class Root:
-    """A Debian in a folder. What runs there ends with each call, so that nothing is left."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def run(self, script):
-        words = ('mount -t proc proc "$1/proc" && exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root '
-                 'DEBIAN_FRONTEND=noninteractive chroot "$1" sh -ec "$2"')
-        return run("unshare", "-mpf", "--kill-child", "sh", "-c", words, "sh", self.path, script)
-
-    def copy(self, name):
-        path = self.path + name
-        run("cp", "-a", self.path, path)
-        return Root(path)
-
-
-@pytest.fixture(scope="module")
-def base():
-    if not tarn_test.IS_ROOT:
-        pytest.skip("needs root, for debootstrap")
-    absent = [name for name in NEEDED if not shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")]
-    if absent:
-        pytest.skip("not installed: " + ", ".join(absent))
-    if tarn_test.is_sanitized():
-        pytest.skip("a sanitized build is not packaged")
-    try:
-        urllib.request.urlopen(MIRROR + "/dists/bookworm/InRelease", timeout=30).close()
-    except OSError as failure:
-        pytest.skip("%s cannot be reached: %s" % (MIRROR, failure))
-    folder = tarn_test.make_folder()
-    os.chmod(folder, 0o755)
-    base = Root(os.path.join(folder, "base"))
-    run("debootstrap", "--variant=minbase", "bookworm", base.path, MIRROR,
-        env=dict(os.environ, PATH=os.environ["PATH"] + ":/usr/sbin:/sbin"))
-    if os.path.exists("/etc/resolv.conf"):
-        shutil.copy("/etc/resolv.conf", os.path.join(base.path, "etc", "resolv.conf"))
-    yield base
-    tarn_test.remove_folder(folder)
+from fresh_root import ROOT, check_job, need, run
 
 
 @pytest.fixture(scope="module")
 def debs(base):
     """The packages, which tools/deb has also checked with lintian."""
+    need("dpkg-buildpackage", "dh", "lintian")
     folder = os.environ.get("TARN_DEBS") or os.path.join(os.path.dirname(base.path), "debs")
     if not os.environ.get("TARN_DEBS"):
         run(os.path.join(ROOT, "tools", "deb"), folder, env=dict(os.environ, PATH="/usr/lib/ccache:" + os.environ["PATH"]))
@@ -83,23 +31,8 @@ def debs(base):
 @pytest.fixture(scope="module")
 def installed(base, debs):
     root = base.copy("-installed")
-    for name in ("tarn", "tarn-node"):
-        shutil.copy(debs[name], os.path.join(root.path, "root"))
-    root.run("apt-get -q update; apt-get -q install -y --no-install-recommends /root/*.deb")
+    root.install(*root.put(debs["tarn"], debs["tarn-node"]))
     return root
-
-
-JOB = """
-%(tarn)s run --devices synthetic:h100:2 --gpus 1 -- sh -c 'echo gpus $TARN_GPU_COUNT; squeue --noheader | wc -l; exit 3' || echo status $?
-%(tarn)s ls --all --json
-%(tarn)s down 2>/dev/null
-"""
-
-
-def check_job(said):
-    assert re.search(r"^gpus 1\n1$", said, re.M) and re.search("^status 3$", said, re.M), said
-    jobs = json.loads(next(line for line in said.splitlines() if line.startswith("{")))["jobs"]
-    assert [(job["result"], job["exit_code"]) for job in jobs] == [("failed", 3)]
 
 
 def test_the_version_is_that_of_the_source():
@@ -108,7 +41,9 @@ def test_the_version_is_that_of_the_source():
 
 
 def test_the_packages_run_a_job(installed):
-    check_job(installed.run(JOB % {"tarn": "tarn"}))
+    check_job(installed, "tarn")
+    said = installed.run("tarn run --devices synthetic:h100:2 -- sh -c 'squeue --noheader | wc -l'; tarn down 2>/dev/null")
+    assert re.search("^1$", said, re.M), said
 
 
 def test_no_service_is_enabled_by_the_installation(installed):
@@ -121,8 +56,7 @@ def test_no_service_is_enabled_by_the_installation(installed):
 
 def test_the_node_alone_exports_metrics(base, debs):
     root = base.copy("-node")
-    shutil.copy(debs["tarn-node"], os.path.join(root.path, "root"))
-    root.run("apt-get -q update; apt-get -q install -y --no-install-recommends /root/*.deb")
+    root.install(*root.put(debs["tarn-node"]))
     assert not os.path.exists(root.path + "/usr/bin/tarn")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -150,17 +84,3 @@ def test_nothing_is_left_after_a_purge(base, debs, installed):
     root.run("dpkg --purge tarn tarn-node")
     left = run("find", root.path, "-xdev", "-path", root.path + "/root", "-prune", "-o", "-name", "*tarn*", "-print")
     assert [line for line in left.split() if "/var/lib/tarn" not in line and "/run/tarn" not in line] == []
-
-
-def test_the_archive_runs_where_no_library_is_installed(base, tmp_path):
-    path = run(os.path.join(ROOT, "tools", "tarball"), tarn_test.BUILD, str(tmp_path)).strip()
-    root = base.copy("-archive")
-    with tarfile.open(path) as archive:
-        archive.extractall(os.path.join(root.path, "opt"))
-    name = os.path.basename(path).replace(".tar.xz", "")
-    root.run("mv /opt/%s /opt/moved; ln -s /opt/moved/bin/tarn /usr/bin/tarn" % name)
-    check_job(root.run(JOB % {"tarn": "tarn"}))
-    said = root.run("ldd /opt/moved/bin/tarnd | grep -v '/opt/moved/' | sed 's/ (.*//; s/.*=> //'")
-    system = {os.path.basename(line.strip()) for line in said.splitlines()}
-    assert system <= {"linux-vdso.so.1", "libc.so.6", "libm.so.6", "libresolv.so.2", "ld-linux-x86-64.so.2",
-                      "ld-linux-aarch64.so.1"}, system

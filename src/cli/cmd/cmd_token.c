@@ -108,7 +108,7 @@ static int revoke_one(const struct options *options, const char *id)
     return 0;
 }
 
-static int revoke(const struct options *options)
+static int revoke_token(const struct options *options)
 {
     int status = 0;
 
@@ -126,7 +126,7 @@ int run_token(const struct options *options)
     const char *verb = options->word_count > 0 ? options->words[0] : "list";
 
     if (strcmp(verb, "revoke") == 0)
-        return revoke(options);
+        return revoke_token(options);
     if (options->word_count > 1)
         return usage_wrong("token", "%s: unexpected '%s'", verb, options->words[1]);
     if (strcmp(verb, "create") == 0)
