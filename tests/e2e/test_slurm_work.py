@@ -72,8 +72,12 @@ def test_a_preempted_job_goes_on_from_its_checkpoint(daemon, tmp_path):
     go.touch()
     job = daemon.api.wait_end(low, 120)
     assert job["result"] == "ok" and job["attempt"] == 2, job
-    begun = [int(line.split()[1]) for line in daemon.api.output(low).split("\n") if line.startswith("from ")]
-    assert len(begun) == 2 and begun[0] == 0 and begun[1] > 0, "it went on from where it was"
+
+    def begun():
+        return [int(line.split()[1]) for line in daemon.api.output(low).split("\n") if line.startswith("from ")]
+
+    wait_until("both attempts have written", lambda: len(begun()) == 2)
+    assert begun()[0] == 0 and begun()[1] > 0, "it went on from where it was"
 
 
 def test_a_node_killed_under_a_gang(daemon, cluster, tmp_path):
