@@ -2,6 +2,7 @@
 #include "io/http.h"
 
 #include <errno.h>
+#include <gnutls/gnutls.h>
 #include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -20,8 +21,7 @@
 #include "io/descriptors.h"
 #include "io/peer.h"
 #include "io/tls.h"
-
-enum { CLOSING_MS = 5 };
+#include "io/tls_pump.h"
 
 struct http_server {
     struct MHD_Daemon *daemon;
@@ -37,7 +37,6 @@ struct http_server {
     unsigned user_connections; /* of all but root and the owner */
     uid_t owner;
     unsigned handle_count;
-    unsigned closing; /* tunnels: the library has to copy what is left */
     bool is_open;
     bool is_closing;
 };
@@ -64,10 +63,12 @@ struct exchange {
     struct MHD_Response *response;
     struct http_stream *stream;
     struct http_tunnel *tunnel;
+    struct tls_pump *pump; /* of the tunnel; NULL: no TLS */
+    const char *protocol;
     LIST(struct header) headers; /* of the reply */
     unsigned status;
     int passed_fd; /* -1: none */
-    bool is_handled, is_suspended, is_too_large, is_too_many, is_closing;
+    bool is_handled, is_suspended, is_too_large, is_too_many, is_open;
 };
 
 static struct exchange *exchange_of(const struct http_request *request)
@@ -184,15 +185,37 @@ void http_reply(struct http_request *request, unsigned status, const char *conte
 }
 
 /* The socket takes this at once: the headers before it are all that it holds. */
-static void send_descriptor(struct exchange *exchange, int socket,
-                            struct MHD_UpgradeResponseHandle *handle)
+static void on_upgraded(void *user, struct MHD_Connection *connection, void *context,
+                        const char *more, size_t more_length, MHD_socket socket,
+                        struct MHD_UpgradeResponseHandle *handle)
 {
+    struct exchange *exchange = user;
+
+    (void)connection;
+    (void)context;
+    (void)more;
+    (void)more_length;
     if (descriptors_send(socket, "!", 1, &exchange->passed_fd, 1) < 0)
         shutdown(socket, SHUT_RDWR);
     close(exchange->passed_fd);
     exchange->passed_fd = -1;
     MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
+    go_on(exchange->server);
 }
+
+void http_hand_over(struct http_request *request, int fd)
+{
+    struct exchange *exchange = exchange_of(request);
+    struct MHD_Response *response = MHD_create_response_for_upgrade(on_upgraded, exchange);
+
+    if (!response)
+        abort();
+    exchange->passed_fd = fd;
+    MHD_add_response_header(response, "Upgrade", "descriptor");
+    answer(exchange, MHD_HTTP_SWITCHING_PROTOCOLS, response);
+}
+
+/* ---- tunnels: the library takes no notice of a connection while it is suspended ---- */
 
 /* A peer that has vanished without a word is noticed after a minute. */
 static void keep_alive(int fd)
@@ -205,86 +228,83 @@ static void keep_alive(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
-/* With TLS, the library does not pass on the end of what the peer sends. */
-struct http_watch {
-    uv_poll_t poll;
-    int socket;
-};
-
-static void on_peer_left(uv_poll_t *poll, int status, int events)
-{
-    (void)status;
-    (void)events;
-    shutdown(CONTAINER_OF(poll, struct http_watch, poll)->socket, SHUT_RD);
-    uv_poll_stop(poll);
-}
-
-static void watch_peer(struct http_tunnel *tunnel, int fd, int socket)
-{
-    struct http_watch *watch = mem_zero(1, sizeof(*watch));
-
-    watch->socket = socket;
-    tunnel->watch = watch;
-    uv_poll_init(exchange_of(tunnel->request)->server->timer.loop, &watch->poll, fd);
-    uv_poll_start(&watch->poll, UV_DISCONNECT, on_peer_left);
-}
-
-static void on_watch_closed(uv_handle_t *handle)
-{
-    free(CONTAINER_OF((uv_poll_t *)handle, struct http_watch, poll));
-}
-
-static void open_tunnel(struct http_tunnel *tunnel, struct MHD_Connection *connection, int socket)
+static int connection_fd(const struct exchange *exchange)
 {
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    int fd = info ? info->connect_fd : -1;
+        MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 
-    keep_alive(fd);
-    if (fd >= 0 && fd != socket)
-        watch_peer(tunnel, fd, socket);
-    tunnel->on_open(tunnel, socket);
+    return info ? info->connect_fd : -1;
 }
 
-/* A client may not say anything before it has read the reply. */
-static void on_upgraded(void *user, struct MHD_Connection *connection, void *context,
-                        const char *more, size_t more_length, MHD_socket socket,
-                        struct MHD_UpgradeResponseHandle *handle)
+static void *tls_session(const struct exchange *exchange)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+    return info ? info->tls_session : NULL;
+}
+
+/* The library finds the connection closed when it tries to reply. */
+static void end_tunnel(void *user)
 {
     struct exchange *exchange = user;
-    struct http_tunnel *tunnel = exchange->tunnel;
 
-    (void)context;
-    (void)more;
-    close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC); /* the library forgets that */
-    if (!tunnel)
-        send_descriptor(exchange, socket, handle);
-    else {
-        tunnel->handle = handle;
-        if (more_length > 0 || exchange->server->is_closing)
-            http_tunnel_close(tunnel);
-        else
-            open_tunnel(tunnel, connection, socket);
+    if (!exchange->is_suspended)
+        return;
+    tls_pump_stop(TAKE(exchange->pump));
+    shutdown(connection_fd(exchange), SHUT_RDWR);
+    answer(exchange, MHD_HTTP_INTERNAL_SERVER_ERROR,
+           MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
+}
+
+/* The connection has nothing else to send, so it takes this as a whole. */
+static bool send_head(int fd, void *session, const char *protocol)
+{
+    AUTO_FREE char *head = mem_printf("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+                                      "Upgrade: %s\r\n\r\n",
+                                      protocol);
+    size_t length = strlen(head);
+
+    ssize_t done = session ? gnutls_record_send(session, head, length)
+                           : send(fd, head, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return done == (ssize_t)length;
+}
+
+static void start_pump(struct exchange *exchange, int fd, void *session)
+{
+    int ends[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0) {
+        end_tunnel(exchange);
+        return;
     }
-    go_on(exchange->server);
+    exchange->pump = tls_pump_start(&(struct tls_pump_plan){
+        .loop = exchange->server->timer.loop,
+        .session = session,
+        .fd = fd,
+        .socket = ends[0],
+        .on_over = end_tunnel,
+        .user = exchange,
+    });
+    exchange->tunnel->on_open(exchange->tunnel, ends[1]);
+    close(ends[1]);
 }
 
-static void upgrade(struct exchange *exchange, const char *protocol)
+static void open_tunnel(struct exchange *exchange)
 {
-    struct MHD_Response *response = MHD_create_response_for_upgrade(on_upgraded, exchange);
+    int fd = connection_fd(exchange);
+    void *session = tls_session(exchange);
 
-    if (!response)
-        abort();
-    MHD_add_response_header(response, "Upgrade", protocol);
-    answer(exchange, MHD_HTTP_SWITCHING_PROTOCOLS, response);
-}
-
-void http_hand_over(struct http_request *request, int fd)
-{
-    struct exchange *exchange = exchange_of(request);
-
-    exchange->passed_fd = fd;
-    upgrade(exchange, "descriptor");
+    if (!exchange->tunnel || exchange->is_open)
+        return;
+    exchange->is_open = true;
+    keep_alive(fd);
+    if (!send_head(fd, session, exchange->protocol))
+        end_tunnel(exchange);
+    else if (session)
+        start_pump(exchange, fd, session);
+    else
+        exchange->tunnel->on_open(exchange->tunnel, fd);
 }
 
 void http_tunnel(struct http_request *request, const char *protocol, struct http_tunnel *tunnel)
@@ -292,24 +312,20 @@ void http_tunnel(struct http_request *request, const char *protocol, struct http
     struct exchange *exchange = exchange_of(request);
 
     tunnel->request = request;
-    tunnel->handle = NULL;
-    tunnel->watch = NULL;
     exchange->tunnel = tunnel;
-    upgrade(exchange, protocol);
+    exchange->protocol = protocol;
+    if (exchange->is_suspended)
+        open_tunnel(exchange);
 }
 
 void http_tunnel_close(struct http_tunnel *tunnel)
 {
-    struct MHD_UpgradeResponseHandle *handle = TAKE(tunnel->handle);
+    struct exchange *exchange = exchange_of(tunnel->request);
 
-    if (!handle)
-        return;
-    exchange_of(tunnel->request)->is_closing = true;
-    exchange_of(tunnel->request)->server->closing++;
-    if (tunnel->watch)
-        uv_close((uv_handle_t *)&tunnel->watch->poll, on_watch_closed);
-    MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
-    go_on(exchange_of(tunnel->request)->server);
+    if (exchange->pump)
+        tls_pump_end(exchange->pump);
+    else
+        end_tunnel(exchange);
 }
 
 static ssize_t read_stream(void *user, uint64_t position, char *buffer, size_t room)
@@ -542,6 +558,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     if (!exchange->response) {
         exchange->is_suspended = true;
         MHD_suspend_connection(connection);
+        open_tunnel(exchange);
         return MHD_YES;
     }
     enum MHD_Result result = MHD_queue_response(connection, exchange->status, exchange->response);
@@ -585,10 +602,9 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **c
         text_release(&exchange->stream->waiting);
         exchange->stream->on_gone(exchange->stream);
     }
-    if (exchange->tunnel) {
-        exchange->server->closing -= exchange->is_closing;
+    tls_pump_stop(exchange->pump);
+    if (exchange->tunnel)
         exchange->tunnel->on_gone(exchange->tunnel);
-    }
     if (exchange->response)
         MHD_destroy_response(exchange->response);
     if (exchange->passed_fd >= 0)
@@ -610,11 +626,7 @@ static void run(struct http_server *server)
     if (server->is_closing)
         return;
     MHD_run(server->daemon);
-    bool is_limited = MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES;
-    if (server->closing > 0 && (!is_limited || timeout_ms > CLOSING_MS))
-        uv_timer_start(&server->timer, on_timer, CLOSING_MS,
-                       0); /* it gets no event for all steps */
-    else if (is_limited)
+    if (MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES)
         uv_timer_start(&server->timer, on_timer, timeout_ms, 0);
     else
         uv_timer_stop(&server->timer);
@@ -706,7 +718,7 @@ static void let_go(struct http_server *server)
             at->stream->is_over = true;
             http_stream_wake(at->stream);
         } else if (at->tunnel)
-            http_tunnel_close(at->tunnel);
+            end_tunnel(at);
         else if (at->is_suspended)
             refuse_stopping(at);
     }

@@ -102,22 +102,18 @@ void http_reply(struct http_request *request, unsigned status, const char *conte
  * and close the connection. Not over TCP, where none can be passed. */
 void http_hand_over(struct http_request *request, int fd);
 
-struct http_watch;
-
 /* A connection that goes on in another protocol. */
 struct http_tunnel {
     struct http_request *request;
-    /* Bytes in both directions; the socket is the server's, and open until the tunnel is closed.
-     * It is not called if the peer leaves before. */
+    /* The socket carries the bytes of both directions; it is only good in this call: to be copied
+     * with dup(). Not called if the peer leaves before. */
     void (*on_open)(struct http_tunnel *tunnel, int socket);
     void (*on_gone)(struct http_tunnel *tunnel); /* closed, or never opened */
-    void *handle;                                /* the server's, and so is watch */
-    struct http_watch *watch;
 };
 
-/* Answer with 101 and this protocol. The tunnel belongs to the caller until on_gone, which comes
- * after http_tunnel_close(), or if it never opens. A peer that leaves ends the socket's input. */
+/* Answer with 101 and this protocol, a literal. The tunnel belongs to the caller until on_gone. */
 void http_tunnel(struct http_request *request, const char *protocol, struct http_tunnel *tunnel);
+/* All copies of the socket are closed, and what was written to them goes out. */
 void http_tunnel_close(struct http_tunnel *tunnel);
 
 /* Append new bytes, or nothing if there are none; true: the stream is over. */

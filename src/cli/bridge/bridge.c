@@ -33,6 +33,8 @@ void bridge_send(struct bridge *bridge, enum frame_kind kind, const void *bytes,
                                              (unsigned char)(length >> 8), (unsigned char)length };
 
     assert(length <= FRAME_MAX);
+    if (bridge->is_mute)
+        return;
     text_add_bytes(&bridge->sent, head, sizeof(head));
     text_add_bytes(&bridge->sent, bytes, length);
 }
@@ -91,20 +93,20 @@ static bool is_later(void)
     return errno == EAGAIN || errno == EINTR;
 }
 
-/* False: the stream is over. */
-static bool send_some(struct bridge *bridge)
+/* What the other side has sent is read to its end, although it does not listen any more. */
+static void send_some(struct bridge *bridge)
 {
     ssize_t length = write(bridge->stream, bridge->sent.bytes + bridge->sent_done,
                            bridge->sent.length - bridge->sent_done);
 
-    if (length < 0)
-        return is_later();
-    bridge->sent_done += (size_t)length;
-    if (bridge->sent_done == bridge->sent.length) {
+    if (length < 0 && is_later())
+        return;
+    bridge->is_mute = length < 0;
+    bridge->sent_done += length > 0 ? (size_t)length : 0;
+    if (bridge->is_mute || bridge->sent_done == bridge->sent.length) {
         bridge->sent_done = 0;
         text_clear(&bridge->sent);
     }
-    return true;
 }
 
 static void read_flow(struct bridge *bridge, enum frame_kind kind)
@@ -210,8 +212,10 @@ static void fill_polls(const struct bridge *bridge, struct pollfd polls[POLLS])
 {
     bool is_full = has_frame(bridge), reads = has_room(bridge);
 
+    bool is_deaf = is_full && !is_sending(bridge) && !bridge->is_hasty;
+
     polls[POLL_STREAM] = (struct pollfd){
-        .fd = bridge->stream,
+        .fd = is_deaf ? -1 : bridge->stream,
         .events = (short)((is_full ? POLLRDHUP : POLLIN) | (is_sending(bridge) ? POLLOUT : 0)),
     };
     polls[POLL_DOOR] = (struct pollfd){ .fd = reads ? bridge->door : -1, .events = POLLIN };
@@ -251,11 +255,12 @@ static bool serve(struct bridge *bridge, const struct pollfd polls[POLLS])
         if ((polls[POLL_TO + i].revents & (POLLERR | POLLNVAL)) != 0 && bridge->to[i] >= 0)
             lose_reader(bridge, (enum frame_kind)i);
     }
-    if ((news & POLLOUT) && !send_some(bridge))
-        return false;
+    if (news & POLLOUT)
+        send_some(bridge);
     if (is_full ? !deliver(bridge) : (news & ~POLLOUT) && !take_some(bridge))
         return false;
-    return !is_full || !has_frame(bridge) || (news & (POLLRDHUP | POLLHUP | POLLERR)) == 0;
+    bool is_over = bridge->is_hasty && (news & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+    return !is_full || !has_frame(bridge) || !is_over;
 }
 
 void bridge_run(struct bridge *bridge)

@@ -43,6 +43,8 @@ struct bridge {
     int stream, door; /* -1: closed */
     int from[FRAME_FLOWS], to[FRAME_FLOWS];
     bool is_feeding;  /* the supervisor has given us the job's input: only that is passed on */
+    bool is_mute;     /* the other side takes nothing more */
+    bool is_hasty;    /* it does not wait for a reader when the stream is over */
     bool is_leaving;  /* the loop ends when what is to be sent was sent */
     bool is_draining; /* on_quiet comes as soon as no flow has anything to read */
     void (*on_quiet)(struct bridge *bridge);

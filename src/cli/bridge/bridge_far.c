@@ -179,6 +179,7 @@ int run_bridge(char *const *words)
     bridge->on_frame = on_frame;
     bridge->on_quiet = on_quiet;
     bridge->on_fed = bridge_end;
+    bridge->is_hasty = true;
     bridge_run(bridge);
     return 0;
 }
