@@ -92,3 +92,12 @@ def base(roots):
 def old(roots):
     """The oldest Debian at hand: glibc 2.31, Python 3.9."""
     return fresh_root.make(roots, "bullseye")
+
+
+@pytest.fixture(scope="session")
+def debs(roots):
+    """The Debian packages: name -> path."""
+    given = os.environ.get("TARN_DEBS")
+    found = fresh_root.find_debs(given) if given else fresh_root.build_debs(fresh_root.ROOT, os.path.join(roots, "debs"))
+    assert sorted(found) == ["libtarn-dev", "libtarn0", "tarn", "tarn-node", "tarn-slurm"]
+    return found

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fresh Debian in a folder, made by debootstrap: no library of this machine is there."""
 
+import glob
 import json
 import os
 import re
@@ -15,9 +16,8 @@ import tarn_test
 ROOT = os.path.abspath(os.path.join(tarn_test.HERE, "..", ".."))
 MIRROR = "http://deb.debian.org/debian"
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
-# How names and certificates are looked up is the machine's affair, not the distribution's.
-CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
-OF_THE_MACHINE = ["/etc/resolv.conf", CERTIFICATES]
+# How names are looked up and whom to trust is this machine's affair; ca-certificates would overwrite a list in its own place.
+OF_THE_MACHINE = {"/etc/resolv.conf": "/etc/resolv.conf", "/etc/ssl/certs/ca-certificates.crt": "/etc/certificates.crt"}
 
 
 def run(*words, **more):
@@ -42,7 +42,7 @@ class Root:
     def run(self, script):
         words = ('mount -t proc proc "$1/proc" && exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root '
                  'DEBIAN_FRONTEND=noninteractive %s chroot "$1" sh -ec "$2"')
-        words %= "PIP_CERT=" + CERTIFICATES if os.path.exists(self.path + CERTIFICATES) else ""
+        words %= "PIP_CERT=/etc/certificates.crt" if os.path.exists(self.path + "/etc/certificates.crt") else ""
         return run("unshare", "-mpf", "--kill-child", "sh", "-c", words, "sh", self.path, script)
 
     def copy(self, name):
@@ -73,10 +73,21 @@ def make(folder, release):
         pytest.skip("%s of %s cannot be reached: %s" % (release, MIRROR, failure))
     root = Root(os.path.join(folder, release))
     run("debootstrap", "--variant=minbase", release, root.path, MIRROR, env=dict(os.environ, PATH=PATH))
-    for path in filter(os.path.exists, OF_THE_MACHINE):
-        os.makedirs(os.path.dirname(root.path + path), exist_ok=True)
-        shutil.copy(path, root.path + path)
+    for path, name in OF_THE_MACHINE.items():
+        if os.path.exists(path):
+            shutil.copy(path, root.path + name)
     return root
+
+
+def build_debs(source, folder):
+    """The packages of the source in this folder, which tools/deb also checks with lintian: name -> path."""
+    need("dpkg-buildpackage", "dh", "lintian")
+    run(os.path.join(source, "tools", "deb"), folder, env=dict(os.environ, PATH="/usr/lib/ccache:" + PATH))
+    return find_debs(folder)
+
+
+def find_debs(folder):
+    return {os.path.basename(path).split("_")[0]: path for path in glob.glob(os.path.join(folder, "*.deb"))}
 
 
 JOB = """

@@ -13,19 +13,7 @@ import urllib.request
 import pytest
 
 import tarn_test
-from fresh_root import ROOT, check_job, need, run
-
-
-@pytest.fixture(scope="module")
-def debs(base):
-    """The packages, which tools/deb has also checked with lintian."""
-    need("dpkg-buildpackage", "dh", "lintian")
-    folder = os.environ.get("TARN_DEBS") or os.path.join(os.path.dirname(base.path), "debs")
-    if not os.environ.get("TARN_DEBS"):
-        run(os.path.join(ROOT, "tools", "deb"), folder, env=dict(os.environ, PATH="/usr/lib/ccache:" + os.environ["PATH"]))
-    found = {os.path.basename(path).split("_")[0]: path for path in glob.glob(os.path.join(folder, "*.deb"))}
-    assert sorted(found) == ["tarn", "tarn-node", "tarn-slurm"]
-    return found
+from fresh_root import ROOT, check_job, run
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +65,14 @@ def test_the_node_alone_exports_metrics(base, debs):
     finally:
         process.kill()
         process.wait()
+
+
+def test_a_program_of_others_uses_the_library(base, debs):
+    root = base.copy("-library")
+    root.install("gcc", "libc6-dev", "pkg-config", *root.put(debs["libtarn0"], debs["libtarn-dev"]))
+    said = root.run("cc -std=c17 -Wall -Wextra -Werror /usr/share/doc/libtarn-dev/examples/decide.c $(pkg-config --cflags --libs tarn) -o /root/decide\n"
+                    "/root/decide")
+    assert said == tarn_test.read_file(os.path.join(ROOT, "examples", "library", "decide.out"))
 
 
 def test_nothing_is_left_after_a_purge(base, debs, installed):

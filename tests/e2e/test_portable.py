@@ -160,7 +160,7 @@ if __name__ == "__main__":
 ADAPTERS = {
     "submitit": (["submitit==1.5.4"], SUBMITIT, "python program.py", "result 5", ["ok"]),
     "hydra": (["hydra-core==1.3.8", "submitit==1.5.4", "hydra-submitit-launcher==1.2.0"], HYDRA,
-              "python program.py -m hydra/launcher=tarn +lr=1,2 hydra.launcher.gpus_per_node=1; cat lr.1 lr.2", "ranran", ["ok", "ok"]),
+              "python program.py -m hydra/launcher=tarn +lr=1,2 hydra.launcher.gpus_per_node=1; echo $(cat lr.1 lr.2)", "ranran", ["ok", "ok"]),
     "snakemake": (["snakemake==9.27.1"], SNAKEFILE,
                   "snakemake -s program.py --executor tarn --jobs 1 --latency-wait 10; echo has $(cat number)", "has 1", ["ok"]),
     "mcp": (["mcp==2.3.0"], MCP, "tarn run -- true; python program.py; tarn wait 2", "submitted 2", ["ok", "ok"]),
