@@ -164,7 +164,7 @@ int cli_main(int argc, char **argv, const struct command *commands)
     if (!command)
         return unknown_command(verb);
     argv[1] = (char *)(uintptr_t)command->name;
-    if (remote_takes(command->name))
+    if (remote_takes(argv + 1))
         return remote_exec(argv + 1);
     return flush(run(command, argc - 1, argv + 1));
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -165,25 +166,40 @@ static int run(char *const *words, bool is_quiet, struct error *err)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EHOSTUNREACH;
 }
 
+/* Held while one logs in: of commands that begin at the same time, the others use that login. */
+static int take_turn(const char *control)
+{
+    const char *path = strchr(control, '=') + 1;
+    AUTO_FREE char *lock = mem_printf("%.*s/tarn-login", (int)(strrchr(path, '/') - path), path);
+
+    int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    while (fd >= 0 && flock(fd, LOCK_EX) < 0 && errno == EINTR)
+        ;
+    return fd;
+}
+
 /* In the foreground, because ssh may ask for a password; then ssh stays in the background. */
 static int log_in(const char *control, const struct address *address, struct error *err)
 {
-    char *check[REMOTE_WORDS_MAX] = { 0 }, *open[REMOTE_WORDS_MAX] = { 0 };
+    int turn = take_turn(control);
+    char *check[REMOTE_WORDS_MAX] = { 0 }, *login[REMOTE_WORDS_MAX] = { 0 };
     size_t count = begin(check, control, address);
 
     count = add(check, count, "-O");
     count = add(check, count, "check");
     add(check, count, address->target);
-    count = begin(open, control, address);
-    count = add(open, count, "-fNTM");
-    count = add(open, count, "-o");
-    count = add(open, count, PERSIST);
-    add(open, count, address->target);
+    count = begin(login, control, address);
+    count = add(login, count, "-fNTM");
+    count = add(login, count, "-o");
+    count = add(login, count, PERSIST);
+    add(login, count, address->target);
     int code = run(check, true, err);
     if (code == -EHOSTUNREACH)
-        code = run(open, false, err);
+        code = run(login, false, err);
     release_words(check);
-    release_words(open);
+    release_words(login);
+    if (turn >= 0)
+        close(turn);
     return code == -EHOSTUNREACH ? error_set(err, code, "ssh cannot log in to %s; try: ssh %s",
                                              address->target, address->target)
                                  : code;
@@ -202,15 +218,22 @@ static void add_quoted(struct text *line, const char *word)
     text_add_char(line, '\'');
 }
 
-bool remote_takes(const char *command)
+static bool asks_for_help(char *const *words)
 {
-    static const char *const names[] = { "doctor", "down", "replay", "up" };
-
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (strcmp(names[i], command) == 0)
-            return remote_is_given();
+    for (; *words && strcmp(*words, "--") != 0; words++) {
+        if (strcmp(*words, "--help") == 0 || strcmp(*words, "-h") == 0)
+            return true;
     }
     return false;
+}
+
+bool remote_takes(char *const *words)
+{
+    static const char *const names[] = { "doctor", "replay", NULL };
+    static const char *const by_ssh[] = { "doctor", "down", "replay", "up", NULL };
+
+    return remote_is_given() && !asks_for_help(words) &&
+           string_is_in(words[0], https_is_url(host()) ? names : by_ssh);
 }
 
 static int ssh_exec(char *const *argv)

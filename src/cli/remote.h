@@ -40,9 +40,9 @@ void use_socket(const char *path);
 int remote_open(const char *devices, struct remote *ret, struct error *err);
 void remote_release(struct remote *remote);
 
-/* Whether the command acts on the machine of the daemon itself: then the whole command runs there.
- */
-bool remote_takes(const char *command);
+/* Whether the command, with its arguments, acts on the machine of the daemon itself: then the whole
+ * command runs there. */
+bool remote_takes(char *const *words);
 /* Replace this process by the command on that machine, with its arguments. Returns only on failure:
  * the exit status. */
 int remote_exec(char *const *argv);

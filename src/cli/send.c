@@ -268,6 +268,21 @@ static void add_sender(json_t *document, const char *file)
     json_object_set_new(document, "sender_env", env);
 }
 
+/* The kind of the terminal is that of this machine. */
+static void add_term(json_t *document)
+{
+    const char *term = getenv("TERM");
+    json_t *env = json_object_get(document, "env");
+
+    if (!term || !term[0] || (env && (!json_is_object(env) || json_object_get(env, "TERM"))))
+        return;
+    if (!env) {
+        env = json_object();
+        json_object_set_new(document, "env", env);
+    }
+    json_object_set_new(env, "TERM", json_string(term));
+}
+
 /* A folder may be made by what the job waits for; else it has to be there. */
 static int check_folders(const struct submission *submission, struct error *err)
 {
@@ -335,11 +350,13 @@ static int set_attach(struct sending *sending, struct error *err)
                                           ? "--pty: expected no --json"
                                           : "--pty: standard input is not a terminal; tarn submit "
                                             "--pty and tarn attach start it without one"));
-    if (sending->has_terminal)
+    if (sending->has_terminal) {
         json_object_set_new(document, "attach", json_string("terminal"));
-    else if (sending->passes_stdin && is_one_job(document) && !json_object_get(document, "input") &&
-             !json_object_get(document, "attach") && !(file && strcmp(file, "-") == 0) &&
-             has_stdin())
+        if (remote_is_given())
+            add_term(document);
+    } else if (sending->passes_stdin && is_one_job(document) &&
+               !json_object_get(document, "input") && !json_object_get(document, "attach") &&
+               !(file && strcmp(file, "-") == 0) && has_stdin())
         json_object_set_new(document, "attach", json_string("stdin"));
     return 0;
 }

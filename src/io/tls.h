@@ -15,8 +15,10 @@
 
 enum { TLS_FINGERPRINT_SIZE = 72 }; /* "sha256:" and 64 hexadecimal digits */
 
-/* TLS 1.2 and later, with the algorithms that GnuTLS considers secure. */
-#define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
+/* TLS 1.2 and later, with forward secrecy and authenticated encryption only. */
+#define TLS_PRIORITIES                                                                             \
+    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA:-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:" \
+    "+AES-128-GCM"
 
 /* Both files are in PEM; the key must be readable by this user only. Fails with -EBADMSG (not such
  * a file, or the key is of another certificate), or as open(2) does. */

@@ -47,6 +47,18 @@ def api(daemon):
     return daemon.api
 
 
+def pytest_collection_modifyitems(items):
+    """With $TARN_E2E_HOST: what cannot be tested from another machine is skipped, with the reason."""
+    if not os.environ.get("TARN_E2E_HOST"):
+        return
+    import far
+
+    for item in items:
+        reason = far.reason_of(item)
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
 def pytest_sessionfinish(session, exitstatus):
     """Tests that were all skipped count as skipped, not as passed: status 77."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")

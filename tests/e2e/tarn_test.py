@@ -3,7 +3,8 @@
 
 The programs are found below $TARN_BUILD (../../build unless given). $TARN_BINARY and $TARN_SHIM_BINARY
 name others. With $TARN_CONTRACT, each reply of a daemon is compared with its description (contract.py); if it is
-"commands", so is what commands ask the daemons of tests (recorder.py). Everything waits with a bound; nothing is asserted about how long something takes,
+"commands", so is what commands ask the daemons of tests (recorder.py). With $TARN_E2E_HOST, commands reach the daemons from another
+machine (far.py). Everything waits with a bound; nothing is asserted about how long something takes,
 but where a bound is the subject of the test.
 """
 
@@ -279,10 +280,13 @@ class Daemon:
         self.api = Client(self.socket)
         self.log = os.path.join(root, "daemon.log")
         self.recorder = None
+        self.far = None
 
     def environment(self):
         """Of a command."""
         environment = self.own_environment()
+        if self.far:
+            return dict(environment, **self.far.environment(self.api))
         if os.environ.get("TARN_CONTRACT") == "commands" and self.is_alive():
             if not self.recorder:
                 from recorder import Recorder
@@ -308,10 +312,15 @@ class Daemon:
     def try_start(self, patience=None):
         """The process and "ready", or why not."""
         reader, writer = os.pipe()
+        if os.environ.get("TARN_E2E_HOST") and not self.far:
+            from far import Far
+
+            os.makedirs(os.path.join(self.root, "home"), exist_ok=True)
+            self.far = Far(self.root, os.path.join(self.root, "home"), self.own_environment())
         with open(self.log, "ab") as log:
             process = subprocess.Popen(
-                [self.binary, "serve", "--state", self.state, "--devices", self.devices,
-                 "--notify-fd", str(writer)] + self.options, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                [*(self.far.serve_words() if self.far else []), self.binary, "serve", "--state", self.state, "--devices", self.devices,
+                 "--notify-fd", str(writer)] + (self.far.serve_options() if self.far else []) + self.options, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 pass_fds=[writer], env=self.own_environment(), start_new_session=True,
                 extra_groups=[0] if IS_ROOT else None)
         os.close(writer)
@@ -355,7 +364,7 @@ class Daemon:
         """What `tarn replay --verify` says of the journal."""
         done = subprocess.run([self.binary, "replay", "--verify", "--state", self.state], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=180,
-                              env=self.environment())
+                              env=self.own_environment())
         assert done.returncode == 0, done.stdout
         return done.stdout
 
@@ -394,6 +403,8 @@ class Daemon:
                     pass  # a daemon of the test that still runs
         if self.recorder:
             self.recorder.close()
+        if self.far:
+            self.far.stop()
 
 
 def control_folders(state):

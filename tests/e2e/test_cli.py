@@ -36,8 +36,33 @@ class Shell:
                             if not key.startswith(("TARN_", "SLURM_", "CUDA_", "XDG_")) and key != "NO_COLOR"}
         self.environment.update(TARN_STATE=self.state, TARN_SHIM=tarn_test.find_shim(), TERM="xterm-256color",
                                 TARN_DEVICES="synthetic:h100:4", LC_ALL="C.UTF-8")
+        self.far = self.server = None
+        if os.environ.get("TARN_E2E_HOST"):
+            self.go_far()
+
+    def go_far(self):
+        """Commands reach the daemon from another machine. Over HTTPS somebody there has started it."""
+        from far import Far, WAY
+
+        self.far = Far(self.root, self.work, dict(self.environment))
+        self.there = dict(self.environment)
+        del self.environment["TARN_STATE"]
+        if WAY == "https":
+            self.serve()
+        self.environment.update(self.far.environment(self.api))
+
+    def serve(self):
+        self.log = os.path.join(self.far.folder, "daemon.log")
+        before = read_file(self.log).count("ready version=") if os.path.exists(self.log) else 0
+        with open(self.log, "ab") as log:
+            self.server = subprocess.Popen([*self.far.serve_words(), TARN, "serve", *self.far.serve_options()], env=self.there,
+                                           stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        wait_until("the daemon there listens", lambda: read_file(self.log).count("ready version=") > before)
 
     def run(self, *words, stdin=None, status=0, **environment):
+        if self.server and words[0] == "up" and not os.path.exists(self.socket):
+            self.server.wait(tarn_test.PATIENCE_S)  # what went down
+            self.serve()
         done = subprocess.run([TARN, *[str(word) for word in words]], input=stdin, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, timeout=tarn_test.PATIENCE_S, cwd=self.work,
                               env=dict(self.environment, **environment),
@@ -71,7 +96,7 @@ class Shell:
         for name in os.listdir("/proc"):
             try:
                 with open("/proc/%s/environ" % name, "rb") as file:
-                    if name.isdigit() and wanted in file.read().split(b"\0"):
+                    if name.isdigit() and wanted in file.read().split(b"\0") and "dropbear" not in read_file("/proc/%s/comm" % name):
                         found.append(int(name))
             except OSError:
                 continue
@@ -93,6 +118,11 @@ class Shell:
                        stderr=subprocess.DEVNULL, timeout=60)
         for pid in list(tarn_test.shims_of(self.state).values()) + self.daemon_pids():
             tarn_test.kill_quietly(pid)
+        if self.server:
+            self.server.wait(tarn_test.PATIENCE_S)
+            tarn_test.check_log(self.log)
+        if self.far:
+            self.far.stop()
         tarn_test.check_log(os.path.join(self.state, "daemon.log"))
 
 

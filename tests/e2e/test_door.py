@@ -378,8 +378,19 @@ def test_the_command_line_works_with_a_token(box):
     assert re.search(r"^ *%s +train.sh" % number, box.tarn("ls", "-a", TARN_HOST=box.url).stdout, re.M)
     done = box.tarn("drain", "n1", TARN_HOST=box.url, status=1)
     assert done.stderr == "tarn: the scope of the token is 'submit'; expected 'admin'\n"
-    done = box.tarn("up", TARN_HOST=box.url, status=1)
-    assert "not over HTTPS" in done.stderr
+    for verb in ("doctor", "replay"):
+        assert verb + ": not over HTTPS" in box.tarn(verb, TARN_HOST=box.url, status=1).stderr
+    assert "the daemon is running" in box.tarn("up", TARN_HOST=box.url).stderr
+    assert "expected 'admin'" in box.tarn("down", TARN_HOST=box.url, status=1).stderr
+
+
+def test_down_stops_the_daemon_over_https(box):
+    log_in(box, scope="admin")
+    assert "stopped" in box.tarn("down", TARN_HOST=box.url).stderr
+    box.daemon.process.wait(tarn_test.PATIENCE_S)
+    assert "tarn up starts no daemon over HTTPS" in box.tarn("up", TARN_HOST=box.url, status=1).stderr
+    box.daemon.start()
+    box.tarn("ls", TARN_HOST=box.url)
 
 
 def test_commands_in_a_job_work_over_https(box):

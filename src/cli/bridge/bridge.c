@@ -229,19 +229,20 @@ static void fill_polls(const struct bridge *bridge, struct pollfd polls[POLLS])
     }
 }
 
+/* The door first: a new size of the terminal comes before the keys that were typed after it. */
 static void read_sources(struct bridge *bridge, const struct pollfd polls[POLLS])
 {
-    bool is_quiet = true;
+    bool is_quiet = polls[POLL_DOOR].revents == 0;
 
-    for (size_t i = 0; i < FRAME_FLOWS; i++) {
-        if (polls[POLL_FROM + i].revents == 0 || bridge->from[i] < 0)
+    if (!is_quiet && bridge->door >= 0)
+        bridge->on_door(bridge);
+    for (size_t i = 0; i < FRAME_FLOWS && !bridge->is_leaving; i++) {
+        if (polls[POLL_FROM + i].revents == 0 || bridge->from[i] != polls[POLL_FROM + i].fd)
             continue;
         read_flow(bridge, (enum frame_kind)i);
         is_quiet = false;
     }
-    if (polls[POLL_DOOR].revents != 0 && bridge->door >= 0)
-        bridge->on_door(bridge);
-    else if (bridge->is_draining && is_quiet)
+    if (bridge->is_draining && is_quiet)
         bridge->on_quiet(bridge);
 }
 

@@ -43,11 +43,14 @@ int run_up(const struct options *options)
     struct error err;
 
     int code = session_open(&session, &err);
-    bool was_there = code == 0 && paths_is_listening(session.paths.socket);
-    if (code == 0)
+    bool is_far = code == 0 && session_is_remote(&session);
+    bool was_there = is_far || (code == 0 && paths_is_listening(session.paths.socket));
+    if (code == 0 && !is_far)
         code = session_start(&session, options->values[UP_DEVICES], &err);
     if (code == 0 && (was_there || options->is_json))
         code = tell_daemon(&session, options->is_json, &err);
+    if (code < 0 && is_far)
+        error_prefix(&err, code, "tarn up starts no daemon over HTTPS");
     return code < 0 ? complain(&err) : 0;
 }
 
@@ -68,6 +71,19 @@ static int wait_until_gone(const struct session *session, struct error *err)
                      DOWN_TIMEOUT_S);
 }
 
+/* From another machine, it is gone when it does not answer. */
+static int wait_until_silent(struct session *session, struct error *err)
+{
+    const struct timespec pause = { .tv_nsec = 100 * 1000 * 1000 };
+
+    for (int i = 0; i < DOWN_TIMEOUT_S * 10; i++) {
+        if (session_get(session, "/v1/daemon", NULL, NULL) < 0)
+            return 0;
+        nanosleep(&pause, NULL);
+    }
+    return error_set(err, -ETIMEDOUT, "the daemon still answers after %d seconds", DOWN_TIMEOUT_S);
+}
+
 int run_down(const struct options *options)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
@@ -83,7 +99,8 @@ int run_down(const struct options *options)
         return 0;
     }
     if (code == 0)
-        code = wait_until_gone(&session, &err);
+        code = session_is_remote(&session) ? wait_until_silent(&session, &err)
+                                           : wait_until_gone(&session, &err);
     if (code < 0)
         return complain(&err);
     say(kills ? "stopped, with its running jobs; waiting jobs start after tarn up"

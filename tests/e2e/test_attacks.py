@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attacks on the door that are made by hand, byte by byte (doc/security.md)."""
+
+import json
+import os
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+
+import pytest
+
+import tarn_test
+from test_door import Box, message
+
+
+@pytest.fixture(scope="module")
+def box():
+    root = tarn_test.make_folder()
+    box = Box(root)
+    yield box
+    box.daemon.check_sane()
+    box.stop()
+    tarn_test.remove_folder(root)
+
+
+def say(box, request):
+    """What the server answers to these bytes, until it closes or is silent."""
+    link = ssl._create_unverified_context().wrap_socket(socket.create_connection(("127.0.0.1", box.port), timeout=5))
+    reply = b""
+    try:
+        link.sendall(request)
+        while True:
+            chunk = link.recv(65536)
+            if not chunk:
+                break
+            reply += chunk
+    except OSError:
+        pass
+    link.close()
+    return reply
+
+
+def request(box, target, method="GET", headers=(), token=None):
+    lines = ["%s %s HTTP/1.1" % (method, target), "Host: localhost", "Connection: close", "Content-Length: 0", *headers]
+    if token:
+        lines.append("Authorization: Bearer " + token)
+    return say(box, "\r\n".join(lines + ["", ""]).encode("latin-1"))
+
+
+WEAK = ["NULL", "aNULL", "RC4", "3DES", "EXPORT", "DES", "MD5", "kRSA", "AES128-SHA", "ECDHE+SHA1+AES", "ECDHE-RSA-AES128-SHA256"]
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="not installed: openssl")
+@pytest.mark.parametrize("ciphers", WEAK)
+def test_weak_ciphers_are_refused(box, ciphers):
+    done = subprocess.run(["openssl", "s_client", "-connect", "127.0.0.1:%d" % box.port, "-tls1_2", "-cipher", ciphers + ":@SECLEVEL=0"],
+                          input="", capture_output=True, text=True, timeout=tarn_test.PATIENCE_S)
+    if "no cipher match" in done.stderr:
+        pytest.skip("openssl has no such cipher")
+    assert "Cipher is (NONE)" in done.stdout, done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="not installed: openssl")
+def test_what_is_offered_is_new_and_has_forward_secrecy(box):
+    seen = set()
+    for version in ("-tls1_2", "-tls1_3"):
+        done = subprocess.run(["openssl", "s_client", "-connect", "127.0.0.1:%d" % box.port, version], input="", capture_output=True,
+                              text=True, timeout=tarn_test.PATIENCE_S)
+        seen.add(re.search(r"Cipher is (\S+)", done.stdout)[1])
+        assert "Compression: NONE" in done.stdout or "No ALPN" in done.stdout
+        assert "Secure Renegotiation IS NOT supported" not in done.stdout or version == "-tls1_3"
+    assert all(re.match(r"ECDHE-.*(GCM|POLY1305)|TLS_", name) for name in seen), seen
+
+
+@pytest.mark.parametrize("target", [
+    "/../../../../etc/passwd", "/web/../../../etc/passwd", "/web/%2e%2e/%2e%2e/etc/passwd", "/web/..%2f..%2fetc%2fpasswd", "//etc/passwd",
+    "/web/%00", "/v1/jobs/%00", "/v1/jobs/1%00/output", "/v1/jobs/../tokens", "/v1/jobs/1/..%2ftokens", "/web/\xff\xfe", "/" + "a" * 60000,
+    "http://evil.example/v1/jobs", "*",
+])
+def test_no_path_leads_elsewhere(box, target):
+    for token in (None, box.token(scope="read")):
+        reply = request(box, target, token=token)
+        assert b"root:" not in reply and b'"tokens":' not in reply
+        assert not reply or re.match(rb"HTTP/1\.[01] (400|401|403|404|405|414|431) ", reply), reply[:200]
+
+
+@pytest.mark.parametrize("bytes", [
+    b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /v1/jobs HTTP/1.1\r\n\r\n",
+    b"GET /v1/jobs HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n",
+    b"GET /v1/jobs HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+    b"GET /v1/jobs HTTP/9.9\r\n\r\n", b"\0" * 1000, b"GET /v1/jobs HTTP/1.1\r\nX: " + b"y" * 100000 + b"\r\n\r\n",
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    b"POST /v1/jobs/1/exec HTTP/1.1\r\nHost: localhost\r\nUpgrade: tarn-bridge\r\nConnection: Upgrade\r\n\r\n" + b"\x03\0\0\x08\0\0\0\0\0id\0",
+])
+def test_bytes_that_are_no_honest_request_show_nothing(box, bytes):
+    number = box.daemon.api.submit(name="secret-name", command=["true"], env=box.daemon.env())
+    box.daemon.api.wait_end(number)
+    reply = say(box, bytes)
+    assert b"secret-name" not in reply and b" 101 " not in reply and b" 200 " not in reply, reply[:300]
+
+
+@pytest.mark.parametrize("host", ["localhost.evil.example", "evil.example#localhost", "localhost@evil.example", "127.0.0.1.evil.example", ""])
+def test_a_name_that_was_rebound_is_refused(box, host):
+    status, reply = box.ask("GET", "/v1/jobs", box.token(), host=host)
+    assert status in (400, 403), (status, reply)
+
+
+@pytest.mark.parametrize("origin", ["null", "http://localhost", "https://localhost.evil.example", "https://evil.example", "https://localhost:1"])
+def test_a_page_of_another_origin_cannot_use_the_cookie(box, origin):
+    status, _ = box.ask("POST", "/v1/session", box.token(scope="submit"))
+    cookie = {"Cookie": "tarn=" + box.token(scope="submit"), "Origin": origin}
+    assert status == 201
+    for method, path in (("POST", "/v1/jobs"), ("DELETE", "/v1/session"), ("PUT", "/v1/config")):
+        got, reply = box.ask(method, path, body={"command": ["true"]}, headers=cookie)
+        assert got == 403 and "another site" in message(reply), (got, reply)
+
+
+def test_a_session_is_new_whatever_cookie_came_along(box):
+    """Fixation: the value that an attacker has planted is worth nothing."""
+    planted = "tarn_1_" + "A" * 43
+    link = box.token(scope="submit")
+    reply = request(box, "/v1/session", "POST", ["Cookie: tarn=" + planted], link)
+    cookie = re.search(rb"Set-Cookie: tarn=([^;]+); (.*)\r\n", reply)
+    assert cookie and cookie[1].decode() not in (planted, link)
+    assert set(cookie[2].decode().split("; ")) >= {"HttpOnly", "Secure", "SameSite=Strict", "Path=/"}
+    assert b" 401 " in request(box, "/v1/whoami", headers=["Cookie: tarn=" + planted])
+    mine = "Cookie: tarn=" + cookie[1].decode()
+    assert b" 200 " in request(box, "/v1/whoami", headers=[mine])
+    assert b" 200 " in request(box, "/v1/session", "DELETE", [mine, "Origin: https://localhost"])
+    assert b" 401 " in request(box, "/v1/whoami", headers=[mine])
+
+
+def test_secrets_are_in_no_log_no_file_and_no_process(box):
+    token = box.token(scope="submit")
+    request(box, "/v1/session", "POST", token=token)
+    box.ask("GET", "/v1/jobs", token + "x")
+    box.tarn("exec", "1", "--", "true", status=None, TARN_HOST=box.url, TARN_TOKEN=token, TARN_FINGERPRINT=box.fingerprint())
+    secret = token.rpartition("_")[2].encode()
+    assert secret.decode() not in box.daemon.words()
+    for base, _, names in os.walk(box.daemon.state):
+        for name in names:
+            path = os.path.join(base, name)
+            if os.path.isfile(path):
+                with open(path, "rb") as file:
+                    assert secret not in file.read(), path
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as file:
+                assert secret not in file.read(), pid
+        except OSError:
+            pass
+
+
+def test_names_and_output_cannot_become_markup_or_headers(box):
+    """Replies are JSON or plain text, never a type that a browser guesses."""
+    number = box.daemon.api.submit(command=["sh", "-c", "echo '<script>alert(1)</script>'"], env=box.daemon.env())
+    box.daemon.api.wait_end(number)
+    token = box.token(scope="read")
+    for path in ("/v1/jobs", "/v1/jobs/%d" % number, "/v1/jobs/%d/output" % number, "/v1/jobs/%3Cscript%3E", "/v1/nothing%0d%0aX: y"):
+        head = request(box, path, token=token).partition(b"\r\n\r\n")[0]
+        assert re.search(rb"Content-Type: (application/json|text/plain)", head), head
+        assert b"\r\nX: y" not in head
+    refused = request(box, "/v1/jobs", "POST", ["Content-Type: application/json"], token)
+    assert json.loads(refused.partition(b"\r\n\r\n")[2])["error"]["code"] == "forbidden"
