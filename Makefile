@@ -17,7 +17,7 @@ endef
 $(eval $(call renew,$(BUILD)))
 $(eval $(call renew,$(BUILD)-release))
 
-.PHONY: all demo check check-all check-slurm check-kube bench results hardware portable wheel deb tarball install packages clean
+.PHONY: all demo check check-all check-slurm check-kube bench results hardware portable wheel arm64 deb tarball install packages clean
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -j $(JOBS)
@@ -39,7 +39,7 @@ check:
 	@tools/check $(BUILD)
 
 check-all:
-	@tools/packages build check demo wheel deb portable slow slurm kube
+	@tools/packages build check demo wheel deb portable arm64 slow slurm kube
 	@tools/kube/build || echo 'check-all: the tests on Kubernetes are skipped'
 	@$(MAKE) --no-print-directory all
 	@tools/check $(BUILD) --all
@@ -81,6 +81,14 @@ portable: all
 # The Python package with the programs; see doc/install.md.
 wheel: portable
 	@tools/wheel $(BUILD)/wheel $(BUILD) $(BUILD)/portable
+
+# The same for arm64 (aarch64), with cross compilers; its unit tests run in qemu.
+arm64: | packages
+	@tools/packages wheel portable arm64
+	@JOBS=$(JOBS) tools/arm64 $(BUILD)-arm64 -Dslurm=disabled
+	@JOBS=$(JOBS) tools/portable $(BUILD)-arm64/portable aarch64
+	@tools/tarball $(BUILD)-arm64/build $(BUILD)-arm64/portable $(BUILD)-arm64/tarball
+	@tools/wheel $(BUILD)-arm64/wheel $(BUILD)-arm64/build $(BUILD)-arm64/portable
 
 # Debian packages, checked with lintian; see doc/install.md.
 deb:
