@@ -380,8 +380,9 @@ class Daemon:
     def check_words(self):
         check_log(self.log)
 
-    def stop(self):
-        """Daemon, shims and jobs are gone after this, whatever state they were in."""
+    def stop(self, spares_users=False):
+        """Daemon, shims and jobs are gone after this, whatever state they were in. spares_users: but programs that only know its
+        socket, such as the shell of a person, go on."""
         if self.process and self.process.poll() is None:
             self.process.kill()
             self.process.wait(PATIENCE_S)
@@ -389,7 +390,7 @@ class Daemon:
         for pid in list(shims_of(self.state).values()):
             kill_quietly(pid)
         for _ in range(200):
-            left = self.leftovers() + processes_with(os.path.join(self.state, "tarn.sock"), "TARN_SOCKET")
+            left = self.leftovers() + ([] if spares_users else processes_with(os.path.join(self.state, "tarn.sock"), "TARN_SOCKET"))
             if not left:
                 break
             for pid in left:

@@ -77,12 +77,19 @@ def test_a_user_tries_it_and_it_is_taken_down(folder):
         wait_until("both run as this user", lambda: as_nobody(folder, "squeue -h -o '%u %T'").split() ==
                    ["nobody", "RUNNING"] * 2)
 
+        shell = subprocess.Popen(["sh", "-c", f". {folder}/env; while sleep 1; do :; done"], start_new_session=True)
+
         again = playground(folder)
         assert again.returncode == 1 and "one runs already; tools/slurm-playground stop ends it" in again.stderr
     finally:
         stopped = playground(folder, "stop")
     assert (stopped.returncode, stopped.stdout) == (0, "slurm-playground: stopped\n"), stopped
     assert process.wait(60) == 0
+    try:
+        assert shell.poll() is None, "the shell of a person goes on"
+    finally:
+        os.killpg(shell.pid, signal.SIGKILL)
+        shell.wait()
     assert left() == [] and not any(os.path.exists(place) for place in places)
     assert os.listdir(folder) == ["lock"]
     assert playground(folder, "stop").stdout == "slurm-playground: none runs\n"
