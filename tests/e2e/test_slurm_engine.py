@@ -137,6 +137,13 @@ def test_scancel_ends_the_job_in_tarn(daemon, cluster):
     assert (job["cancelled_by"], job["cancel_reason"]) == ("slurm", "cancelled in Slurm")
 
 
+def test_a_job_that_a_signal_ends_has_failed(daemon):
+    """Slurm calls it a failed launch if the script itself is ended so."""
+    for name in ("KILL", "SEGV", "TERM"):
+        job = daemon.api.wait_end(submit(daemon, f"kill -{name} $$", gpus="1", cpus=0, retry=0))
+        assert job["result"] == "failed" and job["attempt"] == 1 and "launch" not in (job["reason"] or ""), job
+
+
 def test_a_gang_over_two_nodes_is_one_slurm_job(daemon, cluster):
     number = submit(daemon, "echo $RANK of $WORLD_SIZE on $SLURMD_NODENAME at $MASTER_ADDR has $CUDA_VISIBLE_DEVICES",
                     gpus="3", nodes=2)
@@ -263,8 +270,19 @@ def test_only_nodes_of_the_configured_partition_are_used(daemon):
     daemon.api.wait_state(number, "running")
     shown = daemon.cluster.run("scontrol", "show", "job", *slurm_jobs_of(daemon, number))
     assert "Partition=short" in shown and "TimeLimit=00:04:00" in shown
-    daemon.api.put("/v1/config", {"slurm": {"partition": "nowhere"}})
-    wait_until("it says so", lambda: "there is no partition 'nowhere'" in daemon.words())
-    refused = submit(daemon, "true", gpus="1")
-    assert daemon.api.wait_end(refused)["result"] == "failed"
-    assert "partition" in daemon.api.job(refused)["reason"]
+
+
+def test_a_wrong_partition_fails_no_job(daemon):
+    before = submit(daemon, "sleep 1000", gpus="1", cpus=0)
+    daemon.api.wait_state(before, "running")
+    daemon.api.put("/v1/config", {"slurm": {"partition": "gpuu"}})
+    numbers = [submit(daemon, "true", gpus="1", cpus=0) for _ in range(4)]
+    wait_until("the nodes are closed", lambda: all(node["state"] == "drained" and "no partition 'gpuu'" in node["reason"]
+                                                   for node in daemon.api.get("/v1/nodes")["nodes"]))
+    assert {daemon.api.job(number)["state"] for number in numbers} <= {"granted", "queued"}
+    assert "no partition 'gpuu'" in str(daemon.api.why(numbers[0]))
+    assert daemon.api.job(before)["state"] == "running"
+    daemon.api.put("/v1/config", {})
+    assert {daemon.api.wait_end(number)["result"] for number in numbers} == {"ok"}
+    daemon.api.post(f"/v1/jobs/{before}/cancel")
+    assert daemon.api.wait_end(before)["result"] == "cancelled"

@@ -156,7 +156,10 @@ static void read_end(const slurm_job_info_t *from, struct slurm_job *to)
         to->end = ends[i].end;
         to->reason = ends[i].reason;
     }
-    if (from->state_reason == FAIL_LAUNCH) {
+    /* A signal that ended its script is FAIL_LAUNCH, too; of a failed launch, the number is no
+     * signal. */
+    int signal = WIFSIGNALED((int)from->exit_code) ? WTERMSIG((int)from->exit_code) : 0;
+    if (from->state_reason == FAIL_LAUNCH && (signal == 0 || signal > SIGSYS)) {
         to->end = SLURM_TAKEN_AWAY;
         to->reason = "Slurm could not launch it; the log of slurmd has the reason";
     }
@@ -732,7 +735,10 @@ int slurm_api_submit(const struct slurm_order *order, uint32_t *ret_id, struct e
         describe(order, i, gres[i], &jobs[i]);
     }
     int code = submit(jobs, count, &answer);
+    bool has_partition =
+        code == SLURM_SUCCESS || slurm_get_errno() != ESLURM_INVALID_PARTITION_NAME;
     code = code == SLURM_SUCCESS ? 0 : fail("the job cannot be submitted", err);
+    code = has_partition ? code : -ENODEV;
     for (uint32_t i = 0; i < count; i++)
         free(gres[i]);
     if (code < 0)

@@ -121,7 +121,8 @@ int slurm_api_jobs(int64_t *since, struct slurm_jobs *ret, struct error *err);
  * (no such partition). */
 int slurm_api_nodes(const char *partition, struct slurm_nodes *ret, struct error *err);
 /* Fails with -EAGAIN: there was no answer, so it may have been submitted. All other codes: Slurm
- * refused it; -ESRCH: an adopted job waits no longer. ret_id: 0: not known, of an adopted job. */
+ * refused it; -ESRCH: an adopted job waits no longer; -ENODEV: there is no such partition. ret_id:
+ * 0: not known, of an adopted job. */
 int slurm_api_submit(const struct slurm_order *order, uint32_t *ret_id, struct error *err);
 /* Fails with -EAGAIN, -ESRCH or -EINVAL. */
 int slurm_api_comment(const char *job, const char *comment, struct error *err);

@@ -578,6 +578,18 @@ static void note_nodes(struct slurm_nodes *nodes)
     node_readings_follow(only.readings, &only.nodes, only.options.rules->slurm_exporter);
 }
 
+/* Without the partition, nothing can start. Jobs that run there are in another one, and go on. */
+static void close_nodes(const char *reason)
+{
+    LIST_EACH (const struct slurm_node, node, &only.nodes.all) {
+        struct slurm_node told = *node;
+        told.is_closed = true;
+        told.reason = (char *)(uintptr_t)reason;
+        if (!node->is_outside)
+            report_node(&told);
+    }
+}
+
 /* ---- news ---- */
 
 static void on_submitted(const struct slurm_news *news)
@@ -614,6 +626,8 @@ static void note_problem(const struct slurm_news *news)
     char *known = news->kind == SLURM_NEWS_PROBLEM ? only.problem : only.nodes_problem;
 
     snprintf(known, ERROR_TEXT_SIZE, "%s", news->words);
+    if (news->has_no_partition)
+        close_nodes(known);
     if (news->words[0])
         log_line(LOG_WARNING, "a request to Slurm failed reason='%s'", news->words);
     else

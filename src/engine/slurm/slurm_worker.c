@@ -85,9 +85,9 @@ static void tell(struct slurm_worker *worker, const struct slurm_news *news)
 }
 
 static void tell_change(struct slurm_worker *worker, enum slurm_news_kind kind,
-                        char known[ERROR_TEXT_SIZE], const char *words)
+                        char known[ERROR_TEXT_SIZE], const char *words, int code)
 {
-    struct slurm_news news = { .kind = kind };
+    struct slurm_news news = { .kind = kind, .has_no_partition = code == -ENOENT };
 
     if (strcmp(known, words) == 0)
         return;
@@ -98,7 +98,7 @@ static void tell_change(struct slurm_worker *worker, enum slurm_news_kind kind,
 
 static void tell_problem(struct slurm_worker *worker, const char *words)
 {
-    tell_change(worker, SLURM_NEWS_PROBLEM, worker->problem, words);
+    tell_change(worker, SLURM_NEWS_PROBLEM, worker->problem, words, 0);
 }
 
 /* ---- in the thread ---- */
@@ -110,6 +110,33 @@ static void tell_submitted(struct slurm_worker *worker, const struct request *re
     };
 
     tell(worker, &news);
+}
+
+static void look_at_nodes(struct slurm_worker *worker)
+{
+    struct slurm_news news = { .kind = SLURM_NEWS_NODES };
+    struct error err;
+
+    uv_mutex_lock(&worker->mutex);
+    AUTO_FREE char *partition = mem_string(worker->partition);
+    uv_mutex_unlock(&worker->mutex);
+    int code = slurm_api_nodes(partition, &news.nodes, &err);
+    tell_change(worker, SLURM_NEWS_NODES_PROBLEM, worker->nodes_problem, code < 0 ? err.text : "",
+                code);
+    if (code < 0)
+        return;
+    tell(worker, &news);
+}
+
+/* That of the configuration now: it may have changed since the order was made. */
+static void use_partition(struct slurm_worker *worker, struct slurm_order *order)
+{
+    if (order->adopted)
+        return;
+    free(order->partition);
+    uv_mutex_lock(&worker->mutex);
+    order->partition = worker->partition[0] ? mem_string(worker->partition) : NULL;
+    uv_mutex_unlock(&worker->mutex);
 }
 
 static void submit(struct slurm_worker *worker, struct request *request)
@@ -124,7 +151,13 @@ static void submit(struct slurm_worker *worker, struct request *request)
         list_add(&worker->unanswered, *request);
         return;
     }
+    use_partition(worker, request->order);
     int code = slurm_api_submit(request->order, &id, &err);
+    if (code == -ENODEV) { /* the configuration is wrong, not the job */
+        look_at_nodes(worker);
+        list_add(&worker->unanswered, *request);
+        return;
+    }
     if (code == -EAGAIN) {
         tell_problem(worker, err.text);
         request->is_unsure = true;
@@ -251,22 +284,6 @@ static void repeat_unanswered(struct slurm_worker *worker, struct slurm_news *ne
         slurm_order_destroy(request->order);
     }
     list_release(&again);
-}
-
-static void look_at_nodes(struct slurm_worker *worker)
-{
-    struct slurm_news news = { .kind = SLURM_NEWS_NODES };
-    struct error err;
-
-    uv_mutex_lock(&worker->mutex);
-    AUTO_FREE char *partition = mem_string(worker->partition);
-    uv_mutex_unlock(&worker->mutex);
-    if (slurm_api_nodes(partition, &news.nodes, &err) < 0) {
-        tell_change(worker, SLURM_NEWS_NODES_PROBLEM, worker->nodes_problem, err.text);
-        return;
-    }
-    tell_change(worker, SLURM_NEWS_NODES_PROBLEM, worker->nodes_problem, "");
-    tell(worker, &news);
 }
 
 static uint64_t sum_taken_away(const struct slurm_jobs *jobs)

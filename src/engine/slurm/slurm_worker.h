@@ -32,7 +32,8 @@ struct slurm_news {
     uint64_t job; /* with SUBMITTED and REFUSED */
     uint32_t attempt, id;
     char words[ERROR_TEXT_SIZE];
-    bool is_gone; /* an adopted job, which was cancelled or released in Slurm */
+    bool is_gone;          /* an adopted job, which was cancelled or released in Slurm */
+    bool has_no_partition; /* with NODES_PROBLEM: it does not exist */
     struct slurm_jobs jobs;
     struct slurm_nodes nodes;
 };
