@@ -18,7 +18,7 @@ import sys
 
 import pytest
 
-from tarn_test import BUILD, HERE
+from tarn_test import BUILD, HERE, PATIENCE_S  # noqa: F401 (for tests)
 
 sys.path.insert(0, os.path.join(HERE, "..", "..", "tools"))
 

@@ -2,10 +2,13 @@
 """tarn, the API server, etcd and kwok are killed while pods, gangs and Jobs come and go on a real Kubernetes with fake nodes.
 
 An observer follows all pods in the order in which the API server stored their changes. At each change it checks that no GPU is
-given to two pods, and that no pod changes its node. $TARN_KUBE_ROUNDS rounds (10 unless given) of $TARN_KUBE_SEED."""
+given to two pods, that no pod changes its node, and for how long, outages aside, a gang has nodes for a part of its pods only.
+$TARN_KUBE_ROUNDS rounds (10 unless given) of $TARN_KUBE_SEED. With a standby there are three for ten of these: a lease runs out in 15 seconds."""
+import contextlib
 import http.client
 import os
 import random
+import signal
 import threading
 import time
 
@@ -29,6 +32,7 @@ class Observer(threading.Thread):
         super().__init__(daemon=True)
         self.cluster = cluster
         self.faults, self.held, self.nodes, self.bound, self.changes = [], {}, {}, {}, 0
+        self.gangs, self.part_since, self.longest_part, self.outages = {}, {}, 0.0, []
         self.version = None  # None: list first
         self.ending = False
 
@@ -75,6 +79,34 @@ class Observer(threading.Thread):
         for place in wanted:
             if self.held.setdefault(place, uid) != uid:
                 self.faults.append(f"{place} was given to {one['metadata']['name']} while {self.held[place]} had it")
+
+        self.see_gang(one, kind != "DELETED" and is_active(one))
+
+    def see_gang(self, one, is_there):
+        """A gang is bound in part from the first binding on, until all of it is bound or none of it."""
+        name = one["metadata"].get("labels", {}).get("tarn.dev/gang")
+        if not name:
+            return
+        members = self.gangs.setdefault(name, {})
+        members[one["metadata"]["name"]] = bool(one["spec"].get("nodeName")) if is_there else None
+        bound = [is_bound for is_bound in members.values() if is_bound is not None]
+        size = int(one["metadata"]["annotations"]["tarn.dev/gang-size"])
+        is_part = any(bound) and sum(bound) < size - list(members.values()).count(None)
+        if is_part:
+            self.part_since.setdefault(name, time.monotonic())
+        elif name in self.part_since:
+            begin, end = self.part_since.pop(name), time.monotonic()
+            away = sum(max(0.0, min(end, until or end) - max(begin, since)) for since, until in self.outages)
+            self.longest_part = max(self.longest_part, end - begin - away)
+
+    @contextlib.contextmanager
+    def outage(self):
+        """Something that is needed to bind is not there; nobody can complete a gang, or take it back."""
+        self.outages.append((time.monotonic(), None))
+        try:
+            yield
+        finally:
+            self.outages[-1] = (self.outages[-1][0], time.monotonic())
 
     def stop(self):
         self.ending = True
@@ -186,11 +218,12 @@ def cluster():
         yield cluster
 
 
-def play(cluster, daemon, load, chance):
+def play(cluster, daemon, load, chance, observer):
     """One round: things begin while something is killed."""
     for _ in range(chance.randrange(1, 4)):
         load.add()
-    chance.choice(FAULTS)(cluster, daemon, chance)
+    with observer.outage():
+        chance.choice(FAULTS)(cluster, daemon, chance)
     for _ in range(chance.randrange(1, 4)):
         load.add()
 
@@ -205,7 +238,7 @@ def test_nothing_is_lost_or_given_twice(cluster, make_daemon):
         load = Load(cluster, space, chance)
         for number in range(ROUNDS):
             try:
-                play(cluster, daemon, load, chance)
+                play(cluster, daemon, load, chance, observer)
                 if number % 5 == 4:  # not more than can run; kwok forgets pods when its requests fail, until it starts again
                     kill_kwok(cluster, daemon, chance)
                     cluster.explained(space, f"all of round {number} is done", lambda: not load.unfinished())
@@ -222,6 +255,90 @@ def test_nothing_is_lost_or_given_twice(cluster, make_daemon):
         # All pods have succeeded. An attempt that was lost, as far as tarn knew, may have been one of these.
         wrong = [(job["id"], job["name"], job["result"], job["reason"]) for job in jobs if job["result"] not in ("ok", "lost")]
         lost = [(job["id"], job["name"], job["reason"]) for job in jobs if job["result"] == "lost"]
-        print(f"seed {SEED}: {len(jobs)} jobs, {observer.changes} changes, lost: {lost}")
+        print(f"seed {SEED}: {len(jobs)} jobs, {observer.changes} changes, bound in part for {observer.longest_part:.2f} s at most, lost: {lost}")
+        assert not observer.part_since
         assert not wrong and len(lost) <= len(jobs) // 5, (wrong, lost)
     daemon.verify()
+
+
+# ---- two copies of tarn ----
+
+def holder(cluster):
+    lease = cluster.api.find("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/tarn")
+    return lease and lease["spec"]["holderIdentity"]
+
+
+class Pair:
+    """A daemon in charge, and one that stands by."""
+
+    def __init__(self, cluster, first, second):
+        self.cluster, self.leader, self.standby = cluster, first, second
+
+    def has_changed(self, before):
+        def look():
+            try:
+                return holder(self.cluster) not in (None, "", before)
+            except (OSError, http.client.HTTPException):
+                return False
+        wait_until("the other daemon has the lease", look)
+        self.leader, self.standby = self.standby, self.leader
+
+    def kill(self, chance):
+        """The one in charge dies, and comes back when the other one is."""
+        before = holder(self.cluster)
+        self.leader.kill()
+        self.has_changed(before)
+        self.standby.start()
+
+    def freeze(self, chance):
+        """The one in charge stands still until the other one is; then it goes on, and must not know better."""
+        before = holder(self.cluster)
+        self.leader.process.send_signal(signal.SIGSTOP)
+        self.has_changed(before)
+        time.sleep(chance.random())
+        self.standby.process.send_signal(signal.SIGCONT)
+        self.standby.process.wait(kube_cluster.PATIENCE_S)
+        self.standby.start()
+
+    def kill_standby(self, chance):
+        self.standby.kill()
+        time.sleep(chance.random())
+        self.standby.start()
+
+    def kill_api_server(self, chance):
+        kill_api_server(self.cluster, None, chance)
+
+
+def test_a_standby_goes_on_where_the_other_was(cluster, make_daemon):
+    chance = random.Random(SEED)
+    daemons = [make_daemon(devices="none"), make_daemon(devices="none")]
+    kube_cluster.start_daemon(daemons[0], cluster)
+    wait_until("it has the lease", lambda: holder(cluster))
+    daemons[1].extra["KUBECONFIG"] = cluster.kubeconfig
+    daemons[1].options += ["--engine", "kube"]
+    daemons[1].start()
+    pair, observer = Pair(cluster, *daemons), Observer(cluster)
+    observer.start()
+    rounds = max(4, ROUNDS * 3 // 10)
+    with namespace(cluster) as space:
+        load = Load(cluster, space, chance)
+        for number in range(rounds):
+            fault = (Pair.kill, Pair.freeze, Pair.kill_standby, Pair.kill_api_server)[number if number < 4 else chance.randrange(4)]
+            try:
+                for _ in range(chance.randrange(1, 4)):
+                    load.add()
+                time.sleep(chance.random() * 0.2)
+                with observer.outage():
+                    fault(pair, chance)
+                load.add()
+                kill_kwok(cluster, None, chance)
+                cluster.explained(space, f"all of round {number} is done", lambda: not load.unfinished())
+            except AssertionError as error:
+                raise AssertionError(f"seed {SEED}, round {number}, {fault.__name__}: {load.words()}\n{error}\n"
+                                     f"{pair.leader.words()[-3000:]}") from None
+            assert not observer.faults, (SEED, number, observer.faults)
+        check_sound(cluster)
+        assert observer.stop() == [] and observer.changes > rounds and not observer.part_since
+        print(f"seed {SEED}: {rounds} rounds with a standby, {observer.changes} changes, bound in part for {observer.longest_part:.2f} s at most")
+    for daemon in daemons:
+        daemon.verify()

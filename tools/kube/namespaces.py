@@ -11,6 +11,8 @@ import socket
 import subprocess
 import sys
 
+from .waiting import wait_until
+
 NETWORK = "10.213"  # a /30 of it for each cluster: .1 is the machine, .2 the cluster
 SERVICES = "10.96.0.0/16"
 API_SERVICE, DNS_SERVICE = "10.96.0.1", "10.96.0.10"  # no kube-proxy: these two are addresses of the cluster's own loopback
@@ -109,19 +111,20 @@ class Namespaces:
             self.processes[name] = subprocess.Popen(self.enter(*words), stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                                                     env=dict(os.environ, **(environment or {})), start_new_session=True)
 
-    def pid_of(self, name):
-        """Of the program itself, as the machine has it; None: it has ended."""
+    def pid_of(self, process):
+        """Of the program itself, as the machine has it; None: it has ended, or has not begun."""
         with contextlib.suppress(FileNotFoundError, IndexError):
-            return self.children(self.processes[name].pid)[0]
+            return self.children(process.pid)[0]
         return None
 
     def kill(self, name, number=signal.SIGKILL):
-        """Wait until it has ended."""
-        pid = self.pid_of(name)
-        if pid:
+        """Wait until it has ended. One that has just been launched may not be there yet."""
+        process = self.processes.pop(name)
+        pid = wait_until(f"{name} is there", lambda: self.pid_of(process) or process.poll() is not None)
+        if process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
-        self.processes.pop(name).wait()
+        process.wait()
 
     def ended(self):
         return [name for name, process in self.processes.items() if process.poll() is not None]

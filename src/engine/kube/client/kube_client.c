@@ -88,13 +88,14 @@ struct kube_client {
     LIST(struct call *) asked;
     LIST(struct watching *) wanted;
     LIST(struct news) news;
-    bool is_ending, is_paused;
+    uint64_t allow_until; /* see kube_client_allow() */
+    bool is_ending;
     /* of the thread */
     LIST(struct call *) waiting; /* due later, or for a free place */
     LIST(struct watching *) watches;
     LIST(struct transfer *) transfers;
     uint32_t calls_active;
-    bool is_quiet; /* a copy of is_paused */
+    uint64_t allowed_until; /* a copy */
     uint64_t random;
     char problem[ERROR_TEXT_SIZE];
 };
@@ -499,13 +500,13 @@ static void take_asked(struct kube_client *client)
     for (size_t i = 0; i < client->wanted.count; i++)
         list_add(&client->watches, client->wanted.items[i]);
     client->asked.count = client->wanted.count = 0;
-    client->is_quiet = client->is_paused;
+    client->allowed_until = client->allow_until;
     uv_mutex_unlock(&client->mutex);
 }
 
 static bool may_begin(const struct kube_client *client, const struct call *call)
 {
-    return call->is_always_allowed || !client->is_quiet;
+    return call->is_always_allowed || uv_hrtime() < client->allowed_until;
 }
 
 static void begin_due(struct kube_client *client)
@@ -676,10 +677,10 @@ void kube_client_follow(struct kube_client *client, const struct kube_follow *fo
     ask(client, made);
 }
 
-void kube_client_allow(struct kube_client *client, bool is_allowed)
+void kube_client_allow(struct kube_client *client, uint64_t until)
 {
     uv_mutex_lock(&client->mutex);
-    client->is_paused = !is_allowed;
+    client->allow_until = until;
     uv_mutex_unlock(&client->mutex);
     curl_multi_wakeup(client->multi);
 }

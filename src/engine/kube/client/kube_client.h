@@ -84,7 +84,8 @@ struct kube_follow {
     void *user;
 };
 void kube_client_follow(struct kube_client *client, const struct kube_follow *follow);
-/* While calls are not allowed, those that begin wait. */
-void kube_client_allow(struct kube_client *client, bool is_allowed);
+/* Calls begin until uv_hrtime() is `until`; after it, they wait. A program that was stopped for
+ * long sends nothing when it goes on. 0: calls wait. */
+void kube_client_allow(struct kube_client *client, uint64_t until);
 
 #endif

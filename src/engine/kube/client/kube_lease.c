@@ -14,7 +14,7 @@
 
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
-enum { DURATION_S = 15, RENEW_MS = 4000, LOST_MS = 10000, TICK_MS = 1000 };
+enum { DURATION_S = 15, RENEW_MS = 4000, LOST_MS = 10000, TICK_MS = 1000, NS_PER_MS = 1000000 };
 
 struct kube_lease {
     uv_timer_t timer;
@@ -34,7 +34,6 @@ static void set_held(struct kube_lease *lease, bool is_held)
     if (lease->is_held == is_held)
         return;
     lease->is_held = is_held;
-    kube_client_allow(lease->client, is_held);
     if (is_held)
         lease->trouble[0] = '\0';
     else
@@ -59,6 +58,7 @@ static void on_written(void *user, const struct kube_reply *reply)
         return;
     }
     lease->renewed_at = lease->asked_at;
+    kube_client_allow(lease->client, (lease->renewed_at + LOST_MS) * NS_PER_MS);
     set_held(lease, true);
 }
 
@@ -170,7 +170,7 @@ struct kube_lease *kube_lease_create(uv_loop_t *loop, struct kube_client *client
     lease->user = user;
     snprintf(lease->identity, sizeof(lease->identity), "%s_%s", host, instance);
     snprintf(lease->trouble, sizeof(lease->trouble), "the lease kube-system/tarn is not held yet");
-    kube_client_allow(client, false);
+    kube_client_allow(client, 0);
     uv_timer_init(loop, &lease->timer);
     lease->timer.data = lease;
     uv_timer_start(&lease->timer, on_timer, 0, TICK_MS);
