@@ -359,6 +359,7 @@ def test_a_trace_starts_in_the_same_order_live_and_in_the_simulator(make_daemon)
     live = {job["name"]: clock(job["started"]) for job in api.jobs()}
     assert len(live) == 60
     daemon.verify()
+    environment = daemon.environment()
     daemon.terminate()
 
     experiment = os.path.join(daemon.root, "same.yaml")
@@ -367,7 +368,7 @@ def test_a_trace_starts_in_the_same_order_live_and_in_the_simulator(make_daemon)
                    "workload: {format: journal, file: %s}\npolicy: {order: default, predict: false}\n"
                    "measure: [starts]\n" % daemon.state)
     done = subprocess.run([TARN, "simulate", experiment, "--json"], text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=120, env=daemon.environment())
+                          stderr=subprocess.PIPE, timeout=120, env=environment)
     assert done.returncode == 0, done.stderr
     starts = {job["name"]: job["start"] for job in json.loads(done.stdout)["runs"][0]["starts"]}
     assert set(starts) == set(live)
