@@ -218,17 +218,34 @@ static void read_dump(struct accounts *accounts)
     }
 }
 
+/* Without it, the tree of the accounts would be lost. */
+static bool has_parents(const struct slurm_line *line)
+{
+    LIST_EACH (const struct slurm_pair, pair, &line->pairs) {
+        if (strcasecmp(pair->key, "Par Name") == 0 || strcasecmp(pair->key, "ParentName") == 0)
+            return true;
+    }
+    return false;
+}
+
 static void read_table(struct accounts *accounts)
 {
     struct import *import = accounts->import;
+    const struct slurm_line header = { .source = import->from->accounts.name, .number = 1 };
     const char *cluster = NULL;
 
+    if (import->accounts.all.count > 0 && !has_parents(&import->accounts.all.items[0])) {
+        import->code = slurm_line_fail(&header, import->err,
+                                       "no column 'ParentName', expected what this prints: %s",
+                                       SLURM_IMPORT_ASSOC);
+        return;
+    }
     LIST_EACH (const struct slurm_line, line, &import->accounts.all) {
         const char *account = slurm_line_get(line, "Account");
         const char *its = slurm_line_get(line, "Cluster");
         if (cluster && its && strcmp(cluster, its) != 0) {
             import_fail(import, line, "Cluster",
-                        "one cluster: sacctmgr -P show assoc cluster=NAME");
+                        "one cluster: " SLURM_IMPORT_ASSOC " cluster=NAME");
             return;
         }
         cluster = its ? its : cluster;
