@@ -51,7 +51,8 @@ def accounted():
         cluster.start(lambda: slurm_accounting.start(
             cluster, "add cluster tarn", "add account science fairshare=3", "add account lang parent=science",
             "add account vision parent=science", "add user nobody account=vision"))
-        slurm_accounting.manage(cluster, "modify account vision set GrpTRES=gres/gpu=4")
+        slurm_accounting.manage(cluster, "modify account vision set GrpTRES=gres/gpu=4",
+                                "modify qos normal set MaxTRESPerUser=gres/gpu=6")
         yield cluster
     finally:
         cluster.stop()
@@ -122,8 +123,19 @@ def test_the_running_slurm_is_asked(cluster):
 def test_the_tree_of_accounts_is_that_of_slurmdbd(accounted):
     queues = yaml_queues(imported(accounted)[0])
     assert queues["science"] == ["weight: 3"]
-    assert queues["lang"] == ["parent: science", "weight: 1"]
-    assert queues["vision"] == ["parent: science", "weight: 1", "limit: {gpus: 4}", "submit: [nobody]"]
+    assert queues["lang"] == ["parent: science", "weight: 1", "users:", "each: {gpus: 6}"]
+    assert queues["vision"] == ["parent: science", "weight: 1", "limit: {gpus: 4}", "submit: [nobody]", "users:", "each: {gpus: 6}"]
+
+
+def test_files_of_sacctmgr_give_the_same_queues(accounted):
+    dump, qos = (os.path.join(accounted.root, name) for name in ("dump", "qos"))
+    accounted.run("sacctmgr", "dump", "tarn", f"file={dump}")
+    with open(qos, "w") as file:
+        file.write(accounted.run("sacctmgr", "-P", "show", "qos"))
+    files = imported(accounted, "-c", accounted.conf, "--accounts", dump, "--qos", qos)[0]
+    assert yaml_queues(files) == yaml_queues(imported(accounted)[0])
+    without = imported(accounted, "-c", accounted.conf, "--accounts", dump)[1]
+    assert without.count("normal: the limits of this QOS are not known: see `--qos`") == 1
 
 
 def test_a_table_without_parents_is_refused(accounted):

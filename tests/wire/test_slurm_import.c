@@ -204,6 +204,49 @@ static void test_accounts_are_queues(void **state)
     release(&made);
 }
 
+static void test_accounts_inherit_from_those_above(void **state)
+{
+    struct made made = import((struct files){
+        .conf = "PartitionName=p MaxTime=2-0\n",
+        .accounts =
+            "Cluster - 'c':Fairshare=1:QOS='normal':GrpTRES=gres/gpu=40:"
+            "MaxTRESPerJob=gres/gpu=16\nParent - 'root'\n"
+            "Account - 'uni':Fairshare=1:MaxWallDurationPerJob=60\nAccount - 'own':QOS='x'\n"
+            "Account - 'odd':QOS='+x':DefaultQOS='gone'\nParent - 'uni'\n"
+            "Account - 'lab'\nAccount - 'two':QOS='x,normal'\n",
+        .qos =
+            "Name|MaxTRESPU|MaxWall|GrpTRES|\nnormal|gres/gpu=6|30|gres/gpu=20|\nx|||mem=9|\n" });
+
+    (void)state;
+    expect(&made.config, "  uni:\n    weight: 1\n    gpus_per_job: 16\n    longest_duration: 60m\n"
+                         "  own:\n    weight: 1\n    limit: {memory: 9M}\n    gpus_per_job: 16\n"
+                         "    longest_duration: 2880m\n");
+    expect(&made.config, "  lab:\n    parent: uni\n    weight: 1\n    limit: {gpus: 20}\n"
+                         "    gpus_per_job: 16\n    longest_duration: 30m\n"
+                         "    users:\n      each: {gpus: 6}\n"
+                         "  two:\n    parent: uni\n    weight: 1\n    limit: {gpus: 20}\n");
+    expect(&made.report, "accounts:1: GrpTRES=gres/gpu=40: this limits all accounts together");
+    expect(&made.report, "accounts:5: QOS=+x: a queue has one set of limits");
+    expect(&made.report, "accounts:5: gone: the limits of this QOS are not known: see `--qos`");
+    expect(&made.report, "accounts:8: QOS=x,normal: a queue has one set of limits");
+    expect_not(&made.report, "accounts:7");
+    release(&made);
+
+    made = import(
+        (struct files){ .conf = "", .accounts = "Cluster - 'c':QOS='normal'\nAccount - 'lab'\n" });
+    expect(&made.report, "accounts:1: normal: the limits of this QOS are not known");
+    expect_not(&made.report, "accounts:2");
+    release(&made);
+
+    made = import((struct files){ .conf = "",
+                                  .accounts = "Account|User|ParentName|QOS\nroot|||normal\n"
+                                              "lab||root|normal\ntwo||root|x\n" });
+    expect(&made.report, "accounts:2: normal: the limits of this QOS are not known");
+    expect_not(&made.report, "accounts:3");
+    expect(&made.report, "accounts:4: x: the limits of this QOS are not known");
+    release(&made);
+}
+
 static void test_a_table_of_associations(void **state)
 {
     struct made made = import((struct files){
@@ -433,6 +476,7 @@ int main(void)
         cmocka_unit_test(test_hosts),
         cmocka_unit_test(test_partitions_and_settings),
         cmocka_unit_test(test_accounts_are_queues),
+        cmocka_unit_test(test_accounts_inherit_from_those_above),
         cmocka_unit_test(test_a_table_of_associations),
         cmocka_unit_test(test_more_than_a_queue_lists_is_reported),
         cmocka_unit_test(test_switches_are_racks_and_blocks),
