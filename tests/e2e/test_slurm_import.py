@@ -115,6 +115,7 @@ def test_the_running_slurm_is_asked(cluster):
     topology = os.path.join(cluster.root, "topology.conf")
     assert "n3: {rack: s2, block: top}" in imported(cluster, "--topology", topology)[0]
     assert "scontrol: PriorityWeightAge=7: " in told
+    assert "scontrol: partition short: MaxTime=00:10:00: a pool has no time limit" in told
     assert "sacctmgr -P show assoc " in told and "no queues are made of accounts" in told  # there is no slurmdbd
     assert "slurm: {partition: short}\n" in imported(cluster, "--partition", "short")[0]
     assert "longest_duration: 10m" in imported(cluster, "--partition", "short")[0]

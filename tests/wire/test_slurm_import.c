@@ -328,6 +328,7 @@ static void test_listings_of_scontrol(void **state)
                 "PowerPlugin             = \nSlurmctld(primary) at h is UP\n"
                 "PartitionName=gpu AllowGroups=ALL AllowQos=ALL Default=YES QoS=N/A MaxNodes=4 "
                 "GraceTime=0 MaxTime=1-00:00:00 Nodes=n[1-2] PriorityTier=1\n"
+                "PartitionName=far Nodes=n[1-3]\n"
                 "NodeName=n1 Arch=x86_64 CPULoad=4.68 Gres=gpu:4 OS=Linux 6.1 #1 SMP Weight=1\n",
         .topology = "SwitchName=s0 Level=0 Nodes=n1\nSwitchName=t Level=1 Nodes=n1 Switches=s0\n",
         .is_listing = true });
@@ -337,11 +338,17 @@ static void test_listings_of_scontrol(void **state)
     expect(&made.config, "queues:\n  default:\n    longest_duration: 1440m\n");
     expect(&made.config, "n1: {rack: s0, block: t}\n");
     expect(&made.report, "slurm.conf: OverTimeLimit=5: ");
-    expect(&made.report, "slurm.conf: MaxNodes=4: ");
-    expect(&made.report, "slurm.conf: Gres=gpu:4: ");
+    expect(&made.report, "slurm.conf: partition gpu: MaxNodes=4: ");
+    expect(&made.report, "slurm.conf: partition far: it has nodes outside of partition gpu");
+    expect(&made.report, "slurm.conf: node n1: Gres=gpu:4: ");
     expect_not(&made.report, "Weight");
     expect_not(&made.report, "Allow");
     expect_not(&made.report, "JobSubmit");
+    release(&made);
+
+    made = try((struct files){ .conf = "PartitionName=p MaxTime=soon\n", .is_listing = true });
+    assert_string_equal(made.err.text, "slurm.conf: partition p: MaxTime=soon: expected minutes, "
+                                       "HH:MM:SS, DAYS-HH:MM:SS or UNLIMITED");
     release(&made);
 }
 
