@@ -61,6 +61,11 @@ def start(cluster, *commands):
     wait_until("the database listens", lambda: os.path.exists(os.path.join(cluster.root, "database.sock")))
     cluster.launch("slurmdbd", "slurmdbd", "-D")
     wait_until("slurmdbd answers", lambda: "rror" not in cluster.run("sacctmgr", "-n", "list", "cluster"))
+    manage(cluster, *commands)
+
+
+def manage(cluster, *commands):
+    """Commands of sacctmgr. Those about GPUs need a slurmctld that has reported them."""
     for command in commands:
         said = cluster.run("sacctmgr", "-i", *command.split())
         assert "rror" not in said, said

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+import slurm_accounting
 import slurm_cluster
 from tarn_test import TARN, wait_until
 from test_slurm_engine import pytestmark, tarn  # noqa: F401
@@ -38,11 +39,41 @@ def cluster():
         cluster.stop()
 
 
+@pytest.fixture(scope="module")
+def accounted():
+    """A cluster with slurmdbd: the teams lang and vision of science."""
+    missing = slurm_accounting.missing()
+    if missing:
+        pytest.skip(missing)
+    cluster = slurm_cluster.Cluster(nodes=1)
+    slurm_accounting.prepare(cluster)
+    try:
+        cluster.start(lambda: slurm_accounting.start(
+            cluster, "add cluster tarn", "add account science fairshare=3", "add account lang parent=science",
+            "add account vision parent=science", "add user nobody account=vision"))
+        slurm_accounting.manage(cluster, "modify account vision set GrpTRES=gres/gpu=4",
+                                "modify qos normal set MaxTRESPerUser=gres/gpu=6")
+        yield cluster
+    finally:
+        cluster.stop()
+
+
 def imported(cluster, *words, status=0):
     done = subprocess.run([TARN, "import", "slurm", *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           stdin=subprocess.DEVNULL, env=cluster.environment(), timeout=60)
     assert done.returncode == status, done
     return done.stdout, done.stderr
+
+
+def yaml_queues(config):
+    """The lines of each queue."""
+    queues, lines = {}, []
+    for line in config.split("queues:\n", 1)[1].splitlines():
+        if line.startswith("   "):
+            lines.append(line.strip())
+        else:
+            lines = queues[line.strip(" :")] = []
+    return queues
 
 
 def test_files_become_a_configuration_in_force(cluster, make_daemon):
@@ -84,9 +115,41 @@ def test_the_running_slurm_is_asked(cluster):
     topology = os.path.join(cluster.root, "topology.conf")
     assert "n3: {rack: s2, block: top}" in imported(cluster, "--topology", topology)[0]
     assert "scontrol: PriorityWeightAge=7: " in told
-    assert "sacctmgr -P show assoc: " in told and "no queues are made of accounts" in told  # there is no slurmdbd
+    assert "scontrol: partition short: MaxTime=00:10:00: a pool has no time limit" in told
+    assert "sacctmgr -P show assoc " in told and "no queues are made of accounts" in told  # there is no slurmdbd
     assert "slurm: {partition: short}\n" in imported(cluster, "--partition", "short")[0]
     assert "longest_duration: 10m" in imported(cluster, "--partition", "short")[0]
+
+
+def test_the_tree_of_accounts_is_that_of_slurmdbd(accounted):
+    queues = yaml_queues(imported(accounted)[0])
+    assert queues["science"] == ["weight: 3"]
+    assert queues["lang"] == ["parent: science", "weight: 1", "users:", "each: {gpus: 6}"]
+    assert queues["vision"] == ["parent: science", "weight: 1", "limit: {gpus: 4}", "submit: [nobody]", "users:", "each: {gpus: 6}"]
+
+
+def test_files_of_sacctmgr_give_the_same_queues(accounted):
+    dump, qos = (os.path.join(accounted.root, name) for name in ("dump", "qos"))
+    accounted.run("sacctmgr", "dump", "tarn", f"file={dump}")
+    with open(qos, "w") as file:
+        file.write(accounted.run("sacctmgr", "-P", "show", "qos"))
+    files = imported(accounted, "-c", accounted.conf, "--accounts", dump, "--qos", qos)[0]
+    assert yaml_queues(files) == yaml_queues(imported(accounted)[0])
+    without = imported(accounted, "-c", accounted.conf, "--accounts", dump)[1]
+    assert without.count("normal: the limits of this QOS are not known: see `--qos`") == 1
+
+
+def test_a_table_without_parents_is_refused(accounted):
+    table = os.path.join(accounted.root, "assoc")
+    with open(table, "w") as file:
+        file.write(accounted.run("sacctmgr", "-P", "show", "assoc"))
+    out, told = imported(accounted, "-c", accounted.conf, "--accounts", table, status=1)
+    assert out == ""
+    begin, command = told.rstrip().split("this prints: ")
+    assert begin == f"tarn: {table}:1: no column 'ParentName', expected what "
+    with open(table, "w") as file:
+        file.write(accounted.run(*command.split()))
+    assert yaml_queues(imported(accounted, "-c", accounted.conf, "--accounts", table)[0])["lang"][0] == "parent: science"
 
 
 def test_wrong_input_is_refused_with_its_place(cluster):

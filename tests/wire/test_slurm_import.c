@@ -204,6 +204,49 @@ static void test_accounts_are_queues(void **state)
     release(&made);
 }
 
+static void test_accounts_inherit_from_those_above(void **state)
+{
+    struct made made = import((struct files){
+        .conf = "PartitionName=p MaxTime=2-0\n",
+        .accounts =
+            "Cluster - 'c':Fairshare=1:QOS='normal':GrpTRES=gres/gpu=40:"
+            "MaxTRESPerJob=gres/gpu=16\nParent - 'root'\n"
+            "Account - 'uni':Fairshare=1:MaxWallDurationPerJob=60\nAccount - 'own':QOS='x'\n"
+            "Account - 'odd':QOS='+x':DefaultQOS='gone'\nParent - 'uni'\n"
+            "Account - 'lab'\nAccount - 'two':QOS='x,normal'\n",
+        .qos =
+            "Name|MaxTRESPU|MaxWall|GrpTRES|\nnormal|gres/gpu=6|30|gres/gpu=20|\nx|||mem=9|\n" });
+
+    (void)state;
+    expect(&made.config, "  uni:\n    weight: 1\n    gpus_per_job: 16\n    longest_duration: 60m\n"
+                         "  own:\n    weight: 1\n    limit: {memory: 9M}\n    gpus_per_job: 16\n"
+                         "    longest_duration: 2880m\n");
+    expect(&made.config, "  lab:\n    parent: uni\n    weight: 1\n    limit: {gpus: 20}\n"
+                         "    gpus_per_job: 16\n    longest_duration: 30m\n"
+                         "    users:\n      each: {gpus: 6}\n"
+                         "  two:\n    parent: uni\n    weight: 1\n    limit: {gpus: 20}\n");
+    expect(&made.report, "accounts:1: GrpTRES=gres/gpu=40: this limits all accounts together");
+    expect(&made.report, "accounts:5: QOS=+x: a queue has one set of limits");
+    expect(&made.report, "accounts:5: gone: the limits of this QOS are not known: see `--qos`");
+    expect(&made.report, "accounts:8: QOS=x,normal: a queue has one set of limits");
+    expect_not(&made.report, "accounts:7");
+    release(&made);
+
+    made = import(
+        (struct files){ .conf = "", .accounts = "Cluster - 'c':QOS='normal'\nAccount - 'lab'\n" });
+    expect(&made.report, "accounts:1: normal: the limits of this QOS are not known");
+    expect_not(&made.report, "accounts:2");
+    release(&made);
+
+    made = import((struct files){ .conf = "",
+                                  .accounts = "Account|User|ParentName|QOS\nroot|||normal\n"
+                                              "lab||root|normal\ntwo||root|x\n" });
+    expect(&made.report, "accounts:2: normal: the limits of this QOS are not known");
+    expect_not(&made.report, "accounts:3");
+    expect(&made.report, "accounts:4: x: the limits of this QOS are not known");
+    release(&made);
+}
+
 static void test_a_table_of_associations(void **state)
 {
     struct made made = import((struct files){
@@ -285,6 +328,7 @@ static void test_listings_of_scontrol(void **state)
                 "PowerPlugin             = \nSlurmctld(primary) at h is UP\n"
                 "PartitionName=gpu AllowGroups=ALL AllowQos=ALL Default=YES QoS=N/A MaxNodes=4 "
                 "GraceTime=0 MaxTime=1-00:00:00 Nodes=n[1-2] PriorityTier=1\n"
+                "PartitionName=far Nodes=n[1-3]\n"
                 "NodeName=n1 Arch=x86_64 CPULoad=4.68 Gres=gpu:4 OS=Linux 6.1 #1 SMP Weight=1\n",
         .topology = "SwitchName=s0 Level=0 Nodes=n1\nSwitchName=t Level=1 Nodes=n1 Switches=s0\n",
         .is_listing = true });
@@ -294,11 +338,17 @@ static void test_listings_of_scontrol(void **state)
     expect(&made.config, "queues:\n  default:\n    longest_duration: 1440m\n");
     expect(&made.config, "n1: {rack: s0, block: t}\n");
     expect(&made.report, "slurm.conf: OverTimeLimit=5: ");
-    expect(&made.report, "slurm.conf: MaxNodes=4: ");
-    expect(&made.report, "slurm.conf: Gres=gpu:4: ");
+    expect(&made.report, "slurm.conf: partition gpu: MaxNodes=4: ");
+    expect(&made.report, "slurm.conf: partition far: it has nodes outside of partition gpu");
+    expect(&made.report, "slurm.conf: node n1: Gres=gpu:4: ");
     expect_not(&made.report, "Weight");
     expect_not(&made.report, "Allow");
     expect_not(&made.report, "JobSubmit");
+    release(&made);
+
+    made = try((struct files){ .conf = "PartitionName=p MaxTime=soon\n", .is_listing = true });
+    assert_string_equal(made.err.text, "slurm.conf: partition p: MaxTime=soon: expected minutes, "
+                                       "HH:MM:SS, DAYS-HH:MM:SS or UNLIMITED");
     release(&made);
 }
 
@@ -404,8 +454,10 @@ static void test_bad_input(void **state)
           "accounts:1: no column 'Account', expected a header line as sacctmgr -P prints it" },
         { { .conf = "", .accounts = "Account|User|Share|\nlab|1|\n\nx\n" },
           "accounts:4: 1 fields, expected 3 as in the header" },
-        { { .conf = "", .accounts = "Cluster|Account|User|\na|x||\nb|x||\n" },
-          "accounts:3: Cluster=b: expected one cluster: sacctmgr -P show assoc cluster=NAME" },
+        { { .conf = "", .accounts = "Cluster|Account|User|Par Name|\na|x|||\nb|x|||\n" },
+          "accounts:3: Cluster=b: expected one cluster: " SLURM_IMPORT_ASSOC " cluster=NAME" },
+        { { .conf = "", .accounts = "Account|User|Share|\nlab||1|\n" },
+          "accounts:1: no column 'ParentName', expected what this prints: " SLURM_IMPORT_ASSOC },
         { { .conf = "", .accounts = "Account - 'a':GrpTRES=12\n" },
           "accounts:1: GrpTRES=12: expected RESOURCE=COUNT, as cpu=64,mem=512G,gres/gpu=8" },
         { { .conf = "", .qos = "normal|0\n" },
@@ -431,6 +483,7 @@ int main(void)
         cmocka_unit_test(test_hosts),
         cmocka_unit_test(test_partitions_and_settings),
         cmocka_unit_test(test_accounts_are_queues),
+        cmocka_unit_test(test_accounts_inherit_from_those_above),
         cmocka_unit_test(test_a_table_of_associations),
         cmocka_unit_test(test_more_than_a_queue_lists_is_reported),
         cmocka_unit_test(test_switches_are_racks_and_blocks),

@@ -18,7 +18,8 @@ const struct option_entry options_import[] = {
                           "topology.conf: write racks and blocks, too (default: the engine reads "
                           "them)" },
     [IMPORT_ACCOUNTS] = { "accounts", 0, "FILE",
-                          "output of sacctmgr dump CLUSTER, or of sacctmgr -P show assoc" },
+                          "output of sacctmgr dump CLUSTER, or of sacctmgr -P show assoc with "
+                          "format= and ParentName" },
     [IMPORT_QOS] = { "qos", 0, "FILE", "output of sacctmgr -P show qos" },
     [IMPORT_PARTITION] = { "partition", 0, "NAME",
                            "the partition that tarn is to serve (default: Slurm's)" },

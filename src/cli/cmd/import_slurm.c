@@ -51,14 +51,16 @@ static int read_gres(struct slurm_sources *sources, struct error *err)
 
 /* ---- the running Slurm ---- */
 
-/* Without slurmdbd there are no accounts: that is no failure. */
-static void ask_accounts(struct importing *importing, struct slurm_source *ret, const char *command)
+/* Without slurmdbd there are no accounts: that is no failure. name: of what it prints, in reports.
+ */
+static void ask_accounts(struct importing *importing, struct slurm_source *ret, const char *name,
+                         const char *command)
 {
     struct text text = { 0 };
     struct error err;
 
     if (import_ask(command, &text, &err) == 0)
-        *ret = (struct slurm_source){ command, import_keep(importing, text_take(&text)) };
+        *ret = (struct slurm_source){ name, import_keep(importing, text_take(&text)) };
     else
         text_printf(&importing->report, "%s; no queues are made of accounts\n", err.text);
     text_release(&text);
@@ -97,11 +99,11 @@ static int read_sources(struct slurm_sources *sources, struct error *err)
     if (code == 0 && values[IMPORT_ACCOUNTS])
         code = read_source(importing, values[IMPORT_ACCOUNTS], &from->accounts, err);
     else if (code == 0 && from->is_listing)
-        ask_accounts(importing, &from->accounts, "sacctmgr -P show assoc");
+        ask_accounts(importing, &from->accounts, "sacctmgr -P show assoc", SLURM_IMPORT_ASSOC);
     if (code == 0 && values[IMPORT_QOS])
         code = read_source(importing, values[IMPORT_QOS], &from->qos, err);
     else if (code == 0 && from->accounts.text && from->is_listing)
-        ask_accounts(importing, &from->qos, "sacctmgr -P show qos");
+        ask_accounts(importing, &from->qos, "sacctmgr -P show qos", "sacctmgr -P show qos");
     return code;
 }
 

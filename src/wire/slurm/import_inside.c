@@ -10,13 +10,15 @@
 void import_report(struct import *import, const struct slurm_line *line, const char *what,
                    const char *words)
 {
+    const char *partition = slurm_line_get(line, "PartitionName");
+    bool is_in_place = line->number == 0 && partition && strcmp(partition, what) == 0;
     char clean[160];
 
     string_clean(clean, sizeof(clean), what, strlen(what));
-    text_add(import->report, line->source);
-    if (line->number > 0)
-        text_printf(import->report, ":%u", line->number);
-    text_printf(import->report, ": %s: %s\n", clean, words);
+    slurm_line_place(line, import->report);
+    if (!is_in_place)
+        text_printf(import->report, ": %s", clean);
+    text_printf(import->report, ": %s\n", words);
 }
 
 void import_report_pair(struct import *import, const struct slurm_line *line, const char *key,

@@ -29,7 +29,8 @@ struct import {
     int code; /* the first failure */
 };
 
-/* Say that something has no equal: "slurm.conf:3: PriorityWeightAge=5: words". */
+/* Say that something has no equal: "slurm.conf:3: PriorityWeightAge=5: words"; where, see
+ * slurm_line_place(). */
 void import_report(struct import *import, const struct slurm_line *line, const char *what,
                    const char *words);
 void import_report_pair(struct import *import, const struct slurm_line *line, const char *key,

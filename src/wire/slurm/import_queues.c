@@ -12,7 +12,8 @@
 enum { QUEUE_LIST_MAX = 256, COUNT_LIMIT_MAX = 1000000 };
 
 struct account {
-    const char *name, *parent; /* parent: NULL: at the top */
+    const char *name, *parent;   /* parent: NULL: at the top */
+    const struct account *above; /* the parent, when the tree is settled */
     const struct slurm_line *line;
     LIST(const struct slurm_line *) users;
     bool is_parent;
@@ -20,6 +21,7 @@ struct account {
 
 struct accounts {
     struct import *import;
+    const struct slurm_line *root; /* what all accounts inherit from; NULL: not given */
     LIST(struct account) all;
 };
 
@@ -158,7 +160,9 @@ static struct account *find_account(const struct accounts *accounts, const char 
 static void add_account(struct accounts *accounts, const char *name, const char *parent,
                         const struct slurm_line *line)
 {
-    if (strcmp(name, "root") == 0 || find_account(accounts, name))
+    if (strcmp(name, "root") == 0)
+        accounts->root = line;
+    if (accounts->root == line || find_account(accounts, name))
         return;
     if (!import_is_name(name)) {
         import_report(accounts->import, line, name, "this is no name of a queue");
@@ -211,24 +215,43 @@ static void read_dump(struct accounts *accounts)
                                 "User - '%s': expected a line Parent - 'ACCOUNT' before it", name);
         } else if (is_user) {
             add_user(accounts, parent, line);
-        } else if (strcasecmp(kind, "Cluster") != 0 && import->code == 0) {
+        } else if (strcasecmp(kind, "Cluster") == 0) {
+            accounts->root = line;
+        } else if (import->code == 0) {
             import->code = slurm_line_fail(line, import->err,
                                            "'%s': expected Cluster, Parent, Account or User", kind);
         }
     }
 }
 
+/* Without it, the tree of the accounts would be lost. */
+static bool has_parents(const struct slurm_line *line)
+{
+    LIST_EACH (const struct slurm_pair, pair, &line->pairs) {
+        if (strcasecmp(pair->key, "Par Name") == 0 || strcasecmp(pair->key, "ParentName") == 0)
+            return true;
+    }
+    return false;
+}
+
 static void read_table(struct accounts *accounts)
 {
     struct import *import = accounts->import;
+    const struct slurm_line header = { .source = import->from->accounts.name, .number = 1 };
     const char *cluster = NULL;
 
+    if (import->accounts.all.count > 0 && !has_parents(&import->accounts.all.items[0])) {
+        import->code = slurm_line_fail(&header, import->err,
+                                       "no column 'ParentName', expected what this prints: %s",
+                                       SLURM_IMPORT_ASSOC);
+        return;
+    }
     LIST_EACH (const struct slurm_line, line, &import->accounts.all) {
         const char *account = slurm_line_get(line, "Account");
         const char *its = slurm_line_get(line, "Cluster");
         if (cluster && its && strcmp(cluster, its) != 0) {
             import_fail(import, line, "Cluster",
-                        "one cluster: sacctmgr -P show assoc cluster=NAME");
+                        "one cluster: " SLURM_IMPORT_ASSOC " cluster=NAME");
             return;
         }
         cluster = its ? its : cluster;
@@ -259,31 +282,100 @@ static void settle_parents(struct accounts *accounts)
     for (size_t i = 0; i < branches.count; i++)
         accounts->all.items[i].parent = branches.items[i].parent;
     list_release(&branches);
-    LIST_EACH (const struct account, account, &accounts->all) {
-        if (account->parent)
-            find_account(accounts, account->parent)->is_parent = true;
+    LIST_EACH (struct account, account, &accounts->all) {
+        struct account *above = account->parent ? find_account(accounts, account->parent) : NULL;
+        account->above = above;
+        if (above)
+            above->is_parent = true;
     }
+}
+
+/* The line that sets one of these keys for an account: its own, else the nearest one above it. */
+static const struct slurm_line *inherit(const struct accounts *accounts,
+                                        const struct account *account, const char *first,
+                                        const char *second)
+{
+    for (; account; account = account->above) {
+        if (key_of(account->line, first, second))
+            return account->line;
+    }
+    return accounts->root && key_of(accounts->root, first, second) ? accounts->root : NULL;
+}
+
+/* ---- QOS ---- */
+
+static bool is_several(const char *names)
+{
+    return strchr(names, ',') || strchr("+-", names[0]);
+}
+
+/* Whether an account sets this QOS itself, and not as the root does, of which it is said once. */
+static bool is_own_qos(const struct accounts *accounts, const struct account *account,
+                       const struct slurm_line *line, const char *name)
+{
+    const char *all[] = { NULL, NULL };
+
+    if (line != account->line)
+        return false;
+    if (accounts->root && accounts->root != line) {
+        all[0] = slurm_line_get(accounts->root, "QOS");
+        all[1] = either(accounts->root, "Def QOS", "DefaultQOS");
+    }
+    return !(all[0] && strcmp(all[0], name) == 0) && !(all[1] && strcmp(all[1], name) == 0);
+}
+
+/* What the QOS of an account is called; NULL: it is none of its own, and Slurm takes `normal`. */
+static const char *name_of_qos(const struct accounts *accounts, const struct account *account,
+                               const struct slurm_line **ret_line)
+{
+    const struct slurm_line *list = inherit(accounts, account, "QOS", "QOS");
+    const struct slurm_line *line = inherit(accounts, account, "Def QOS", "DefaultQOS");
+    const char *names = list ? slurm_line_get(list, "QOS") : NULL;
+
+    if (names && is_several(names) && is_own_qos(accounts, account, list, names))
+        import_report_pair(accounts->import, list, "QOS",
+                           "a queue has one set of limits: make a queue for each QOS");
+    *ret_line = line ? line : list;
+    if (line)
+        return either(line, "Def QOS", "DefaultQOS");
+    return names && !is_several(names) ? names : NULL;
+}
+
+/* The only QOS of an account, or its default one, as Slurm selects it. */
+static const struct slurm_line *qos_of(const struct accounts *accounts,
+                                       const struct account *account)
+{
+    struct import *import = accounts->import;
+    const struct slurm_line *line;
+    const char *name = name_of_qos(accounts, account, &line);
+
+    LIST_EACH (const struct slurm_line, qos, &import->qos.all) {
+        const char *known = slurm_line_get(qos, "Name");
+        if (known && strcmp(known, name ? name : "normal") == 0)
+            return qos;
+    }
+    if (name && is_own_qos(accounts, account, line, name))
+        import_report(
+            import, line, name,
+            "the limits of this QOS are not known: see `--qos`, the output of sacctmgr -P "
+            "show qos");
+    return NULL;
+}
+
+/* What is said of the root once, and not of each account. */
+static void report_root(const struct accounts *accounts)
+{
+    const struct account root = { .name = "root", .line = accounts->root };
+
+    if (!root.line)
+        return;
+    qos_of(accounts, &root);
+    import_report_pair(accounts->import, root.line, "GrpTRES",
+                       "this limits all accounts together: limit the queues at the top");
+    import_report_notes(accounts->import, root.line, limit_notes, COUNT_OF(limit_notes));
 }
 
 /* ---- queues ---- */
-
-/* The only QOS of an account, or its default one. */
-static const struct slurm_line *qos_of(struct import *import, const struct account *account)
-{
-    const char *name = slurm_line_get(account->line, "QOS");
-    const char *chosen = either(account->line, "Def QOS", "DefaultQOS");
-
-    if (name && strchr(name, ','))
-        import_report_pair(import, account->line, "QOS",
-                           "a queue has one set of limits: make a queue for each QOS");
-    name = chosen || (name && strchr(name, ',')) ? chosen : name;
-    LIST_EACH (const struct slurm_line, line, &import->qos.all) {
-        const char *known = slurm_line_get(line, "Name");
-        if (name && known && strcmp(known, name) == 0)
-            return line;
-    }
-    return NULL;
-}
 
 static void add_weight(struct import *import, const struct account *account)
 {
@@ -380,13 +472,14 @@ static char *limit_of(struct import *import, const struct account *account,
     return amount_of(import, qos, "GrpTRES", NULL, NO_LIMIT);
 }
 
-static void add_gpus_per_job(struct import *import, const struct account *account,
+static void add_gpus_per_job(const struct accounts *accounts, const struct account *account,
                              const struct slurm_line *qos)
 {
-    const char *key = key_of(account->line, "MaxTRES", "MaxTRESPerJob");
-    const struct slurm_line *line = key ? account->line : qos;
+    struct import *import = accounts->import;
+    const struct slurm_line *own = inherit(accounts, account, "MaxTRES", "MaxTRESPerJob");
+    const struct slurm_line *line = own ? own : qos;
+    const char *key = line ? key_of(line, "MaxTRES", "MaxTRESPerJob") : NULL;
 
-    key = key || !qos ? key : key_of(qos, "MaxTRES", "MaxTRESPerJob");
     if (!key)
         return;
     AUTO_FREE char *most =
@@ -406,26 +499,32 @@ static void add_minutes(struct import *import, const char *key, int64_t minutes)
         text_printf(import->config, "    %s: %" PRId64 "m\n", key, minutes);
 }
 
-static void add_durations(struct import *import, const struct account *account,
+static void add_durations(const struct accounts *accounts, const struct account *account,
                           const struct slurm_line *qos)
 {
+    struct import *import = accounts->import;
     const struct slurm_line *served = import->served ? &import->served->line : NULL;
     int64_t longest = import_minutes(import, served, "MaxTime");
     int64_t usual = import_minutes(import, served, "DefaultTime");
-    const char *key = account ? key_of(account->line, "MaxWall", "MaxWallDurationPerJob") : NULL;
+    const struct slurm_line *lines[] = {
+        account ? inherit(accounts, account, "MaxWall", "MaxWallDurationPerJob") : NULL, qos
+    };
 
-    if (key)
-        longest = shorter(longest, import_minutes(import, account->line, key));
-    key = qos ? key_of(qos, "MaxWall", "MaxWallDurationPerJob") : NULL;
-    if (key)
-        longest = shorter(longest, import_minutes(import, qos, key));
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        const char *key = lines[i] ? key_of(lines[i], "MaxWall", "MaxWallDurationPerJob") : NULL;
+        if (key)
+            longest = shorter(longest, import_minutes(import, lines[i], key));
+    }
     add_minutes(import, "longest_duration", longest);
     add_minutes(import, "default_duration", longest > 0 && usual > longest ? longest : usual);
 }
 
-static void add_queue(struct import *import, const struct account *account)
+/* A QOS limits jobs, and a queue with queues below it has none: these have their own. */
+static void add_queue(const struct accounts *accounts, const struct account *account)
 {
-    const struct slurm_line *qos = qos_of(import, account);
+    struct import *import = accounts->import;
+    const struct slurm_line *its = qos_of(accounts, account),
+                            *qos = account->is_parent ? NULL : its;
     AUTO_FREE char *limit = limit_of(import, account, qos);
 
     text_add(import->config, "  ");
@@ -439,8 +538,8 @@ static void add_queue(struct import *import, const struct account *account)
     add_weight(import, account);
     if (limit[0])
         text_printf(import->config, "    limit: {%s}\n", limit);
-    add_gpus_per_job(import, account, qos);
-    add_durations(import, account, qos);
+    add_gpus_per_job(accounts, account, qos);
+    add_durations(accounts, account, qos);
     if (!account->is_parent) {
         add_submit(import, account);
         add_user_limits(import, account, qos);
@@ -451,15 +550,16 @@ static void add_queue(struct import *import, const struct account *account)
 }
 
 /* Without accounts, the limits of the partition are those of the queue that is always there. */
-static void add_default(struct import *import)
+static void add_default(const struct accounts *accounts)
 {
+    struct import *import = accounts->import;
     const struct slurm_line *served = import->served ? &import->served->line : NULL;
 
     if (import_minutes(import, served, "MaxTime") == 0 &&
         import_minutes(import, served, "DefaultTime") == 0)
         return;
     text_add(import->config, "queues:\n  default:\n");
-    add_durations(import, NULL, NULL);
+    add_durations(accounts, NULL, NULL);
 }
 
 void import_add_queues(struct import *import)
@@ -475,9 +575,10 @@ void import_add_queues(struct import *import)
     if (accounts.all.count > 0)
         text_add(import->config, "queues:\n");
     else
-        add_default(import);
+        add_default(&accounts);
+    report_root(&accounts);
     LIST_EACH (const struct account, account, &accounts.all)
-        add_queue(import, account);
+        add_queue(&accounts, account);
     LIST_EACH (const struct slurm_line, line, &import->qos.all) {
         import_report_notes(import, line, limit_notes, COUNT_OF(limit_notes));
         import_report_notes(import, line, qos_notes, COUNT_OF(qos_notes));

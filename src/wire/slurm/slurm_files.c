@@ -8,8 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/text.h"
-
 enum { SHOWN = 60 /* bytes of bad input in a message */, HOST_LENGTH_MAX = 63 };
 
 void slurm_lines_release(struct slurm_lines *lines)
@@ -36,18 +34,33 @@ const char *slurm_line_get(const struct slurm_line *line, const char *key)
     return NULL;
 }
 
+void slurm_line_place(const struct slurm_line *line, struct text *text)
+{
+    const char *partition = slurm_line_get(line, "PartitionName");
+    const char *name = partition ? partition : slurm_line_get(line, "NodeName");
+    char clean[SHOWN + 4];
+
+    text_add(text, line->source);
+    if (line->number > 0) {
+        text_printf(text, ":%u", line->number);
+    } else if (name) {
+        string_clean(clean, sizeof(clean), name, strlen(name));
+        text_printf(text, ": %s %s", partition ? "partition" : "node", clean);
+    }
+}
+
 int slurm_line_fail(const struct slurm_line *line, struct error *err, const char *format, ...)
 {
     char words[ERROR_TEXT_SIZE], clean[ERROR_TEXT_SIZE];
+    AUTO_RELEASE(text) struct text place = { 0 };
     va_list list;
 
     va_start(list, format);
     vsnprintf(words, sizeof(words), format, list);
     va_end(list);
     string_clean(clean, sizeof(clean), words, strlen(words));
-    if (line->number == 0)
-        return error_set(err, -EBADMSG, "%s: %s", line->source, clean);
-    return error_set(err, -EBADMSG, "%s:%u: %s", line->source, line->number, clean);
+    slurm_line_place(line, &place);
+    return error_set(err, -EBADMSG, "%s: %s", text_string(&place), clean);
 }
 
 static void add_pair(struct slurm_line *line, const char *key, size_t key_length, const char *value,

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 enum { SLURM_HOSTS_MAX = 65536, SLURM_FIELDS_MAX = 200 };
 
@@ -28,7 +29,7 @@ struct slurm_pair {
 
 struct slurm_line {
     const char *source;
-    unsigned number; /* from 1; the first of continued lines */
+    unsigned number; /* from 1; the first of continued lines; 0: of a listing */
     LIST(struct slurm_pair) pairs;
 };
 
@@ -54,6 +55,8 @@ void slurm_lines_release(struct slurm_lines *lines); /* also of zeroed ones */
 /* The value of the last pair with this key, whatever its case; NULL: none, empty, or one of Slurm's
  * words for none: "(null)", "N/A". */
 const char *slurm_line_get(const struct slurm_line *line, const char *key);
+/* Add where a line is: "slurm.conf:3"; of a listing, "scontrol: partition gpu". */
+void slurm_line_place(const struct slurm_line *line, struct text *text);
 /* Fails with -EBADMSG and the place of the line before the words. */
 int slurm_line_fail(const struct slurm_line *line, struct error *err, const char *format, ...)
     PRINTF(3, 4);

@@ -17,11 +17,18 @@
 #include "base/text.h"
 #include "wire/slurm/slurm_files.h"
 
+/* The associations with all that is read of them: by default, sacctmgr does not show the parents.
+ */
+#define SLURM_IMPORT_ASSOC                                                                         \
+    "sacctmgr -P show assoc format=Cluster,Account,User,Partition,ParentName,Share,GrpTRES,"       \
+    "GrpTRESMins,GrpTRESRunMins,GrpWall,GrpJobs,GrpSubmitJobs,MaxJobs,MaxSubmitJobs,MaxTRES,"      \
+    "MaxTRESPerNode,MaxTRESMins,MaxWall,QOS,DefaultQOS"
+
 struct slurm_import {
     struct slurm_source conf;     /* slurm.conf, or what scontrol lists */
     struct slurm_source gres;     /* gres.conf */
     struct slurm_source topology; /* topology.conf; NULL: the engine reads it */
-    struct slurm_source accounts; /* sacctmgr dump, or sacctmgr -P show assoc */
+    struct slurm_source accounts; /* sacctmgr dump, or SLURM_IMPORT_ASSOC */
     struct slurm_source qos;      /* sacctmgr -P show qos */
     bool is_listing;              /* conf is a listing of scontrol */
     const char *partition;        /* NULL: Slurm's default partition */
