@@ -151,21 +151,24 @@ static bool check(gnutls_session_t session, const char *host, const char *expect
                 host, found);
 }
 
-static bool open_session(const char *host, const char *port, gnutls_session_t *ret)
+/* The one of the program, until it ends. */
+static gnutls_certificate_credentials_t credentials;
+static gnutls_session_t opened;
+
+static bool open_session(const char *host, const char *port)
 {
-    gnutls_certificate_credentials_t credentials;
     int fd = -1;
 
     if (!dial(host, port, &fd))
         return false;
     gnutls_certificate_allocate_credentials(&credentials);
     gnutls_certificate_set_x509_system_trust(credentials);
-    gnutls_init(ret, GNUTLS_CLIENT | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL);
-    gnutls_priority_set_direct(*ret, TLS_PRIORITIES, NULL);
-    gnutls_credentials_set(*ret, GNUTLS_CRD_CERTIFICATE, credentials);
-    gnutls_server_name_set(*ret, GNUTLS_NAME_DNS, host, strlen(host));
-    gnutls_transport_set_int(*ret, fd);
-    return shake_hands(*ret);
+    gnutls_init(&opened, GNUTLS_CLIENT | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL);
+    gnutls_priority_set_direct(opened, TLS_PRIORITIES, NULL);
+    gnutls_credentials_set(opened, GNUTLS_CRD_CERTIFICATE, credentials);
+    gnutls_server_name_set(opened, GNUTLS_NAME_DNS, host, strlen(host));
+    gnutls_transport_set_int(opened, fd);
+    return shake_hands(opened);
 }
 
 /* ---- copying ---- */
@@ -251,14 +254,13 @@ static void copy(gnutls_session_t session)
 static int look(const char *host, const char *port)
 {
     char fingerprint[TLS_FINGERPRINT_SIZE];
-    gnutls_session_t session;
 
-    if (!open_session(host, port, &session)) {
+    if (!open_session(host, port)) {
         printf("- %s\n", trouble);
         return 1;
     }
-    fingerprint_of(session, fingerprint);
-    printf("%s %s\n", fingerprint, is_trusted(session, host) ? "trusted" : trouble);
+    fingerprint_of(opened, fingerprint);
+    printf("%s %s\n", fingerprint, is_trusted(opened, host) ? "trusted" : trouble);
     return 0;
 }
 
@@ -274,8 +276,6 @@ static int refuse(void)
 
 int main(int argc, char **argv)
 {
-    gnutls_session_t session;
-
     signal(SIGPIPE, SIG_IGN);
     if (argc == 4 && strcmp(argv[1], "--look") == 0)
         return look(argv[2], argv[3]);
@@ -283,8 +283,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "tarn-tls: expected HOST PORT FINGERPRINT, or --look HOST PORT\n");
         return 2;
     }
-    if (!open_session(argv[1], argv[2], &session) || !check(session, argv[1], argv[3]))
+    if (!open_session(argv[1], argv[2]) || !check(opened, argv[1], argv[3]))
         return refuse();
-    copy(session);
+    copy(opened);
     return 0;
 }
