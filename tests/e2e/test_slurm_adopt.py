@@ -119,6 +119,7 @@ def test_tasks_of_an_array_are_jobs(daemon, cluster):
     with open(out) as file:
         assert sorted(file.read().split()) == ["1", "3", "5", "7"]
     assert len(jobs) == len(daemon.api.jobs()) == 4, number
+    assert "error: " not in daemon.words(), daemon.words()[-3000:]
 
 
 def test_what_tarn_cannot_place_is_refused_in_the_comment(daemon, cluster):

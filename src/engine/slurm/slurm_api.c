@@ -638,9 +638,28 @@ static int submit(job_desc_msg_t *jobs, uint32_t count, submit_response_msg_t **
     return code;
 }
 
+/* Of a task of an array, the answer is a list of codes. */
+static int send_update(job_desc_msg_t *job)
+{
+    job_array_resp_msg_t *answer = NULL;
+    int code = slurm_update_job2(job, &answer);
+
+    for (uint32_t i = 0; answer && code == SLURM_SUCCESS && i < answer->job_array_count; i++) {
+        if (answer->error_code[i] == SLURM_SUCCESS)
+            continue;
+        errno = (int)answer->error_code[i];
+        code = SLURM_ERROR;
+    }
+    int number = errno;
+    if (answer)
+        slurm_free_job_array_resp(answer);
+    errno = number;
+    return code;
+}
+
 static int update(job_desc_msg_t *job, const char *what, struct error *err)
 {
-    if (slurm_update_job(job) == SLURM_SUCCESS)
+    if (send_update(job) == SLURM_SUCCESS)
         return 0;
     bool is_gone = errno == ESLURM_JOB_FINISHED || errno == ESLURM_ALREADY_DONE ||
                    errno == ESLURM_INVALID_JOB_ID || errno == ESLURM_JOB_NOT_PENDING;
