@@ -233,7 +233,7 @@ static struct slurm_wish *read_wish(const slurm_job_info_t *from)
         .is_exclusive = from->shared == JOB_SHARED_NONE,
         .is_component = from->het_job_id > 0,
         .dependency = mem_string(from->dependency),
-        .is_ready = from->eligible_time <= time(NULL),
+        .begins_at = (int64_t)from->eligible_time,
     };
     return wish;
 }
@@ -260,6 +260,7 @@ static struct slurm_job read_job(const slurm_job_info_t *from)
         .uid = from->user_id,
         .array = from->array_job_id,
         .task = from->array_task_id != NO_VAL ? from->array_task_id : SLURM_NO_TASK,
+        .array_most = from->array_max_tasks,
         .comment = mem_string(from->comment),
         .status = (int)from->exit_code,
         .limit_min = from->time_limit < INFINITE - 1 ? from->time_limit : UINT32_MAX,
@@ -286,7 +287,7 @@ static struct slurm_job read_job(const slurm_job_info_t *from)
         job.waits = reason_word(from->state_reason);
         job.is_held = from->priority == 0 || from->state_reason == WAIT_HELD ||
                       from->state_reason == WAIT_HELD_USER;
-        if (job.is_held && strncmp(from->comment ? from->comment : "", "tarn=", 5) != 0)
+        if (strncmp(from->comment ? from->comment : "", "tarn=", 5) != 0)
             job.wish = read_wish(from);
     }
     if (!(from->pn_min_memory & MEM_PER_CPU))
@@ -683,14 +684,16 @@ static int release(const struct slurm_order *order, struct error *err)
     return update(&job, "the job cannot be released", err);
 }
 
-int slurm_api_comment(const char *id, const char *comment, struct error *err)
+/* With a hold by an administrator, which users cannot release. */
+int slurm_api_hold(const char *id, const char *comment, struct error *err)
 {
     job_desc_msg_t job;
 
     slurm_init_job_desc_msg(&job);
     job.job_id_str = (char *)(uintptr_t)id;
     job.comment = (char *)(uintptr_t)comment;
-    return update(&job, "the comment cannot be set", err);
+    job.priority = 0;
+    return update(&job, "the job cannot be held", err);
 }
 
 /* Whether the node is drained, and by whom. */
