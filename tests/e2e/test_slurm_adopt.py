@@ -128,6 +128,14 @@ def test_tasks_of_an_array_are_jobs(daemon, cluster):
     assert "error: " not in daemon.words(), daemon.words()[-3000:]
 
 
+def test_an_array_with_a_long_list_of_tasks(daemon, cluster):
+    tasks = [n * n + 100 for n in range(1, 26)]
+    sbatch(cluster, "--array=" + ",".join(map(str, tasks)), "-D", cluster.root, "-o", "long_%a", "--wrap", "true")
+    jobs = adopted(daemon, len(tasks))
+    assert {daemon.api.wait_end(job["id"])["result"] for job in jobs} == {"ok"} and len(daemon.api.jobs()) == len(tasks)
+    assert all(os.path.exists(os.path.join(cluster.root, f"long_{task}")) for task in tasks)
+
+
 def test_what_tarn_cannot_place_is_refused_in_the_comment(daemon, cluster):
     number = sbatch(cluster, "-C", "zone_a|zone_b", "--gres=gpu:1", "-o", "/dev/null", "--wrap", "true")
     wait_until("it is refused", lambda: say(cluster, number, "%k").startswith("tarn: refused: its constraint 'zone_a|zone_b'"))

@@ -128,6 +128,7 @@ int slurm_api_open(struct error *err)
     if (!dladdr((void *)(uintptr_t)slurm_load_jobs, &info) ||
         !dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD))
         return error_set(err, -ENOENT, "Slurm: libslurm cannot be loaded: %s", dlerror());
+    setenv("SLURM_BITSTR_LEN", "0", 1); /* all tasks of an array, not their first 64 characters */
     slurm_init(NULL);
     return 0;
 }
