@@ -207,6 +207,35 @@ def test_a_job_that_is_released_around_tarn_is_held_again(daemon, cluster):
         assert (ended["result"], ended["attempt"]) == ("ok", 1)
 
 
+def as_nobody(cluster, *words):
+    return subprocess.run(words, env=cluster.environment(), cwd="/", user=65534, group=65534, extra_groups=[], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def test_users_cannot_release_their_jobs(daemon, cluster):
+    """Slurm refuses it of a job that tarn holds, and the plugin of one that has not arrived."""
+    hold = [] if cluster.has_lua else ["-H"]
+    daemon.terminate()
+    number = as_nobody(cluster, "sbatch", *hold, "--parsable", "-D", "/", "--gres=gpu:h100:4", "-o", "/dev/null", "--wrap", "true").stdout.strip()
+    if cluster.has_lua:
+        refused = as_nobody(cluster, "scontrol", "release", number)
+        assert refused.returncode != 0 and "denied" in refused.stdout, refused.stdout
+        assert say(cluster, number, "%T %r") == "PENDING JobHeldUser"
+        assert as_nobody(cluster, "scontrol", "update", "jobid=" + number, "timelimit=20").returncode == 0
+        moved = as_nobody(cluster, "sbatch", "--parsable", "-p", "short", "--begin=2040-01-02", "-D", "/", "-o", "/dev/null", "--wrap", "true").stdout.strip()
+        assert as_nobody(cluster, "scontrol", "update", "jobid=" + moved, "partition=gpu").returncode == 0
+        assert say(cluster, moved, "%P %r") == "gpu JobHeldUser"
+    daemon.start()
+    wait_until("all devices are known", lambda: len(daemon.api.get("/v1/gpus")["gpus"]) == 12)
+    assert daemon.api.wait_end(adopted(daemon, 1)[0]["id"])["result"] == "ok"
+    for _ in range(3):
+        daemon.api.wait_state(submit(daemon, "sleep 1000", gpus="4"), "running")
+    number = as_nobody(cluster, "sbatch", *hold, "--parsable", "-D", "/", "--gres=gpu:h100:4", "-o", "/dev/null", "--wrap", "true").stdout.strip()
+    wait_until("it has a comment", lambda: say(cluster, number, "%k").startswith("tarn job"))
+    refused = as_nobody(cluster, "scontrol", "release", number)
+    assert refused.returncode != 0 and say(cluster, number, "%T %r") == "PENDING JobHeldAdmin", refused.stdout
+
+
 def test_no_more_tasks_of_an_array_than_its_limit(daemon, cluster, tmp_path):
     """The others leave the GPUs to jobs behind them, also when the daemon was killed."""
     number = sbatch(cluster, "--array=1-6%2", "--gres=gpu:h100:4", "-o", "/dev/null", "--wrap",
