@@ -2,7 +2,8 @@
 -- Gives the jobs of some partitions to tarn: each is held when it is submitted, and tarn releases it
 -- to its nodes when it is its turn. Copy it into the folder of slurm.conf, set JobSubmitPlugins=lua
 -- there and `slurm: {partition: ..., adopt: true}` in the configuration of tarn. If you have such a
--- file already, call tarn_hold() at the end of its slurm_job_submit().
+-- file already, call tarn_hold() at the end of its slurm_job_submit(), and return what tarn_modify()
+-- returns at the end of its slurm_job_modify().
 
 local partitions = { gpu = true }   -- those given to tarn
 local is_default_among_them = true  -- whether Slurm's default partition is one of them
@@ -41,8 +42,29 @@ function slurm_job_submit(job, partition_list, uid)
     return slurm.SUCCESS
 end
 
-function slurm_job_modify(job, record, partition_list, uid)
+-- A release would let a job pass those that wait in tarn. A job that moves to such a partition is
+-- held as if it were submitted there.
+function tarn_modify(job, record, uid)
+    if uid == tarn_uid or uid == 0 then
+        return slurm.SUCCESS
+    end
+    local is_moved = job.partition ~= nil and job.partition ~= ""
+    local is_raised = job.priority ~= nil and job.priority ~= slurm.NO_VAL and job.priority ~= 0
+    if not is_given(is_moved and job.partition or record.partition) then
+        return slurm.SUCCESS
+    end
+    if is_raised then
+        slurm.log_user("the priority of a job in this partition cannot be set: tarn releases it when it is its turn")
+        return slurm.ESLURM_ACCESS_DENIED
+    end
+    if is_moved and not is_given(record.partition) then
+        job.priority = 0
+    end
     return slurm.SUCCESS
+end
+
+function slurm_job_modify(job, record, partition_list, uid)
+    return tarn_modify(job, record, uid)
 end
 
 return slurm.SUCCESS

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain sbatch to a partition that is given to tarn: share/slurm/job_submit.lua holds the jobs, tarn orders and releases them."""
+import itertools
 import os
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ def cluster():
     has_lua = slurm_cluster.has_lua()
     cluster = slurm_cluster.Cluster(lines="JobSubmitPlugins=lua" if has_lua else "", parts={"shard": 4})
     shutil.copy(LUA, cluster.root)
+    os.chmod(cluster.root, 0o755)  # users read its slurm.conf
     cluster.has_lua = has_lua
     try:
         cluster.start()
@@ -38,8 +40,9 @@ def daemon(make_daemon, cluster):
         for job in daemon.api.jobs():
             if job["state"] != "ended":
                 daemon.api.post(f"/v1/jobs/{job['id']}/cancel")
-    cluster.run("scancel", "-u", "root")
-    wait_until("Slurm has no job left", lambda: not cluster.run("squeue", "-h", "-u", "root").strip())
+    for user in ("root", "nobody"):
+        cluster.run("scancel", "-u", user)
+    wait_until("Slurm has no job left", lambda: not cluster.run("squeue", "-h").strip())
 
 
 def sbatch(cluster, *words):
@@ -112,13 +115,25 @@ def test_cancelled_on_either_side(daemon, cluster):
 
 def test_tasks_of_an_array_are_jobs(daemon, cluster):
     out = os.path.join(cluster.root, "array")
-    number = sbatch(cluster, "--array=1-7:2", "--gres=gpu:h100:2", "-o", "/dev/null", "--wrap", f"echo $SLURM_ARRAY_TASK_ID >>{out}")
+    number = sbatch(cluster, "--array=1-7:2", "-D", cluster.root, "--gres=gpu:h100:2", "--wrap", f"echo $SLURM_ARRAY_TASK_ID | tee -a {out}")
     jobs = adopted(daemon, 4)
     for job in jobs:
         assert daemon.api.wait_end(job["id"])["result"] == "ok"
+        path = daemon.api.job(job["id"])["launch"]["output"]
+        with open(path) as file:
+            assert path == os.path.join(cluster.root, f"slurm-{number}_{file.read().strip()}.out")
     with open(out) as file:
         assert sorted(file.read().split()) == ["1", "3", "5", "7"]
     assert len(jobs) == len(daemon.api.jobs()) == 4, number
+    assert "error: " not in daemon.words(), daemon.words()[-3000:]
+
+
+def test_an_array_with_a_long_list_of_tasks(daemon, cluster):
+    tasks = [n * n + 100 for n in range(1, 26)]
+    sbatch(cluster, "--array=" + ",".join(map(str, tasks)), "-D", cluster.root, "-o", "long_%a", "--wrap", "true")
+    jobs = adopted(daemon, len(tasks))
+    assert {daemon.api.wait_end(job["id"])["result"] for job in jobs} == {"ok"} and len(daemon.api.jobs()) == len(tasks)
+    assert all(os.path.exists(os.path.join(cluster.root, f"long_{task}")) for task in tasks)
 
 
 def test_what_tarn_cannot_place_is_refused_in_the_comment(daemon, cluster):
@@ -129,6 +144,8 @@ def test_what_tarn_cannot_place_is_refused_in_the_comment(daemon, cluster):
     assert job["queue"] == "default"
     daemon.api.wait_end(job["id"])
     assert say(cluster, big, "%T") == "COMPLETED" and daemon.api.jobs()[0]["id"] == job["id"]
+    cluster.run("scontrol", "release", number)  # an administrator leaves it to Slurm
+    wait_until("it has run", lambda: say(cluster, number, "%T") == "COMPLETED")
 
 
 def test_found_again_after_a_crash(daemon, cluster):
@@ -173,16 +190,88 @@ def test_a_job_that_is_removed_when_it_would_be_released_is_cancelled(daemon, cl
         assert (ended["result"], ended["cancel_reason"]) == ("cancelled", "cancelled or released in Slurm"), ended["reason"]
 
 
-def test_a_released_job_is_not_tarns_any_more(daemon, cluster):
+def test_a_job_that_is_released_around_tarn_is_held_again(daemon, cluster):
     blockers = [submit(daemon, "sleep 1000", gpus="4") for _ in range(3)]
     for blocker in blockers:
         daemon.api.wait_state(blocker, "running")
-    number = sbatch(cluster, "--gres=gpu:h100:4", "-o", "/dev/null", "--wrap", "sleep 1000")
-    job = adopted(daemon, 4)[-1]
-    cluster.run("scontrol", "release", number)
-    ended = daemon.api.wait_end(job["id"])
-    assert (ended["result"], ended["cancel_reason"]) == ("cancelled", "cancelled or released in Slurm")
-    assert say(cluster, number, "%T") == "PENDING"
+    numbers = [sbatch(cluster, "--gres=gpu:h100:4", "-o", "/dev/null", "--wrap", "true")]
+    numbers += [f"{sbatch(cluster, '--array=1-3%1', '--gres=gpu:h100:4', '-o', '/dev/null', '--wrap', 'true')}_{task}" for task in (1, 3)]
+    jobs = adopted(daemon, 5)[3:]
+    wait_until("all have a comment", lambda: all(say(cluster, number, "%k").startswith("tarn") for number in numbers))
+    cluster.run("scontrol", "release", numbers[0], numbers[1].split("_")[0])
+    wait_until("they are held again", lambda: all(say(cluster, number, "%r").startswith("JobHeld") for number in numbers))
+    assert all(daemon.api.job(job["id"])["state"] == "queued" for job in jobs)
+    daemon.api.post(f"/v1/jobs/{blockers[0]}/cancel")
+    for job in adopted(daemon, 7)[3:]:
+        ended = daemon.api.wait_end(job["id"])
+        assert (ended["result"], ended["attempt"]) == ("ok", 1)
+
+
+def as_nobody(cluster, *words):
+    return subprocess.run(words, env=cluster.environment(), cwd="/", user=65534, group=65534, extra_groups=[], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def test_users_cannot_release_their_jobs(daemon, cluster):
+    """Slurm refuses it of a job that tarn holds, and the plugin of one that has not arrived."""
+    hold = [] if cluster.has_lua else ["-H"]
+    daemon.terminate()
+    number = as_nobody(cluster, "sbatch", *hold, "--parsable", "-D", "/", "--gres=gpu:h100:4", "-o", "/dev/null", "--wrap", "true").stdout.strip()
+    if cluster.has_lua:
+        refused = as_nobody(cluster, "scontrol", "release", number)
+        assert refused.returncode != 0 and "denied" in refused.stdout, refused.stdout
+        assert say(cluster, number, "%T %r") == "PENDING JobHeldUser"
+        assert as_nobody(cluster, "scontrol", "update", "jobid=" + number, "timelimit=20").returncode == 0
+        moved = as_nobody(cluster, "sbatch", "--parsable", "-p", "short", "--begin=2040-01-02", "-D", "/", "-o", "/dev/null", "--wrap", "true").stdout.strip()
+        assert as_nobody(cluster, "scontrol", "update", "jobid=" + moved, "partition=gpu").returncode == 0
+        assert say(cluster, moved, "%P %r") == "gpu JobHeldUser"
+    daemon.start()
+    wait_until("all devices are known", lambda: len(daemon.api.get("/v1/gpus")["gpus"]) == 12)
+    assert daemon.api.wait_end(adopted(daemon, 1)[0]["id"])["result"] == "ok"
+    for _ in range(3):
+        daemon.api.wait_state(submit(daemon, "sleep 1000", gpus="4"), "running")
+    number = as_nobody(cluster, "sbatch", *hold, "--parsable", "-D", "/", "--gres=gpu:h100:4", "-o", "/dev/null", "--wrap", "true").stdout.strip()
+    wait_until("it has a comment", lambda: say(cluster, number, "%k").startswith("tarn job"))
+    refused = as_nobody(cluster, "scontrol", "release", number)
+    assert refused.returncode != 0 and say(cluster, number, "%T %r") == "PENDING JobHeldAdmin", refused.stdout
+
+
+def test_no_more_tasks_of_an_array_than_its_limit(daemon, cluster, tmp_path):
+    """The others leave the GPUs to jobs behind them, also when the daemon was killed."""
+    number = sbatch(cluster, "--array=1-6%2", "--gres=gpu:h100:4", "-o", "/dev/null", "--wrap",
+                    f"echo + >>{tmp_path}/ran; while [ ! -e {tmp_path}/go ]; do sleep 0.1; done; echo - >>{tmp_path}/ran")
+    for job in adopted(daemon, 2):
+        daemon.api.wait_state(job["id"], "running")
+    words = "tarn: waits for other tasks of its array, of which 2 may run at a time"
+    wait_until("the comment says it", lambda: say(cluster, number + "_6", "%k") == words)
+    daemon.kill()
+    daemon.start()
+    behind = sbatch(cluster, "--gres=gpu:h100:4", "-o", "/dev/null", "--comment", "mine", "--wrap", "true")
+    wait_until("it has run", lambda: say(cluster, behind, "%T") == "COMPLETED")
+    assert len(daemon.api.jobs()) == 3
+    (tmp_path / "go").touch()
+
+    wait_until("all have run", lambda: [job["state"] for job in daemon.api.jobs()] == ["ended"] * 7)
+    assert {daemon.api.job(job["id"])["result"] for job in daemon.api.jobs()} == {"ok"}
+    running = list(itertools.accumulate(1 if line == "+" else -1 for line in (tmp_path / "ran").read_text().split()))
+    assert len(running) == 12 and running[-1] == 0 and max(running) == 2
+
+
+def test_the_comment_says_what_keeps_a_job_from_arriving(daemon, cluster):
+    first = sbatch(cluster, "-o", "/dev/null", "--wrap", "sleep 1000")
+    daemon.api.wait_state(adopted(daemon, 1)[0]["id"], "running")
+    second = sbatch(cluster, "-d", f"afterok:{first}", "-o", "/dev/null", "--wrap", "true")
+    tasks = sbatch(cluster, "--array=1-3", "-d", f"afterany:{first}", "-o", "/dev/null", "--comment", "mine", "--wrap", "true")
+    later = sbatch(cluster, "--begin=2040-01-02T03:04:05", "-o", "/dev/null", "--wrap", "true")
+    wait_until("of a dependency", lambda: say(cluster, second, "%k") == f"tarn: waits for afterok:{first}")
+    wait_until("of an array", lambda: say(cluster, tasks, "%i|%k") == f"{tasks}_[1-3]|tarn: waits for afterany:{first}_*"
+               or say(cluster, tasks, "%i|%k") == f"{tasks}_[1-3]|tarn: waits for afterany:{first}")
+    wait_until("of a time", lambda: say(cluster, later, "%k").startswith("tarn: waits for its begin at 2040-01-0"))
+    assert len(daemon.api.jobs()) == 1
+    cluster.run("scancel", first)
+    for job in adopted(daemon, 4)[1:]:
+        assert daemon.api.wait_end(job["id"])["result"] == "ok"
+    wait_until("it is never met", lambda: say(cluster, second, "%k") == f"tarn: its dependency can never be met: afterok:{first}")
 
 
 # In the manner of sbatch(1), srun(1), and Slurm's guides to generic resources, arrays, MPI and multiple cores: options, lines of the

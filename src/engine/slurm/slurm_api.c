@@ -128,6 +128,7 @@ int slurm_api_open(struct error *err)
     if (!dladdr((void *)(uintptr_t)slurm_load_jobs, &info) ||
         !dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD))
         return error_set(err, -ENOENT, "Slurm: libslurm cannot be loaded: %s", dlerror());
+    setenv("SLURM_BITSTR_LEN", "0", 1); /* all tasks of an array, not their first 64 characters */
     slurm_init(NULL);
     return 0;
 }
@@ -236,7 +237,7 @@ static struct slurm_wish *read_wish(const slurm_job_info_t *from)
         .is_exclusive = from->shared == JOB_SHARED_NONE,
         .is_component = from->het_job_id > 0,
         .dependency = mem_string(from->dependency),
-        .is_ready = from->eligible_time <= time(NULL),
+        .begins_at = (int64_t)from->eligible_time,
     };
     return wish;
 }
@@ -263,6 +264,7 @@ static struct slurm_job read_job(const slurm_job_info_t *from)
         .uid = from->user_id,
         .array = from->array_job_id,
         .task = from->array_task_id != NO_VAL ? from->array_task_id : SLURM_NO_TASK,
+        .array_most = from->array_max_tasks,
         .comment = mem_string(from->comment),
         .status = (int)from->exit_code,
         .limit_min = from->time_limit < INFINITE - 1 ? from->time_limit : UINT32_MAX,
@@ -289,7 +291,7 @@ static struct slurm_job read_job(const slurm_job_info_t *from)
         job.waits = reason_word(from->state_reason);
         job.is_held = from->priority == 0 || from->state_reason == WAIT_HELD ||
                       from->state_reason == WAIT_HELD_USER;
-        if (job.is_held && strncmp(from->comment ? from->comment : "", "tarn=", 5) != 0)
+        if (strncmp(from->comment ? from->comment : "", "tarn=", 5) != 0)
             job.wish = read_wish(from);
     }
     if (!(from->pn_min_memory & MEM_PER_CPU))
@@ -641,9 +643,28 @@ static int submit(job_desc_msg_t *jobs, uint32_t count, submit_response_msg_t **
     return code;
 }
 
+/* Of a task of an array, the answer is a list of codes. */
+static int send_update(job_desc_msg_t *job)
+{
+    job_array_resp_msg_t *answer = NULL;
+    int code = slurm_update_job2(job, &answer);
+
+    for (uint32_t i = 0; answer && code == SLURM_SUCCESS && i < answer->job_array_count; i++) {
+        if (answer->error_code[i] == SLURM_SUCCESS)
+            continue;
+        errno = (int)answer->error_code[i];
+        code = SLURM_ERROR;
+    }
+    int number = errno;
+    if (answer)
+        slurm_free_job_array_resp(answer);
+    errno = number;
+    return code;
+}
+
 static int update(job_desc_msg_t *job, const char *what, struct error *err)
 {
-    if (slurm_update_job(job) == SLURM_SUCCESS)
+    if (send_update(job) == SLURM_SUCCESS)
         return 0;
     bool is_gone = errno == ESLURM_JOB_FINISHED || errno == ESLURM_ALREADY_DONE ||
                    errno == ESLURM_INVALID_JOB_ID || errno == ESLURM_JOB_NOT_PENDING;
@@ -667,14 +688,16 @@ static int release(const struct slurm_order *order, struct error *err)
     return update(&job, "the job cannot be released", err);
 }
 
-int slurm_api_comment(const char *id, const char *comment, struct error *err)
+/* With a hold by an administrator, which users cannot release. */
+int slurm_api_hold(const char *id, const char *comment, struct error *err)
 {
     job_desc_msg_t job;
 
     slurm_init_job_desc_msg(&job);
     job.job_id_str = (char *)(uintptr_t)id;
     job.comment = (char *)(uintptr_t)comment;
-    return update(&job, "the comment cannot be set", err);
+    job.priority = 0;
+    return update(&job, "the job cannot be held", err);
 }
 
 /* Whether the node is drained, and by whom. */

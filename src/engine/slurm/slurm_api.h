@@ -32,7 +32,7 @@ struct slurm_part {
     int64_t cpu_milli;
 };
 
-/* What a held job asks for. Texts may be NULL. */
+/* What a job that waits asks for. Texts may be NULL. */
 struct slurm_wish {
     char *name, *user, *account, *partition, *comment;
     char *features, *req_nodes, *exc_nodes, *reservation;
@@ -45,8 +45,8 @@ struct slurm_wish {
     uint32_t uid, gid;
     uint32_t node_count, task_count, cpu_count, limit_min; /* limit_min: 0: none */
     int64_t memory_mib;                                    /* 0: not stated */
+    int64_t begins_at;                                     /* seconds since 1970; 0: at once */
     bool is_memory_per_cpu, is_exclusive, is_component;
-    bool is_ready; /* its begin time has come, if it has one */
 };
 
 #define SLURM_NO_TASK UINT32_MAX
@@ -54,6 +54,7 @@ struct slurm_wish {
 struct slurm_job {
     uint32_t id, uid;
     uint32_t array, task; /* array: its number, 0: none; task: SLURM_NO_TASK: several or none */
+    uint32_t array_most;  /* so many tasks of the array may run at a time; 0: all, or not known */
     char *name;           /* NULL: it is over */
     char *comment;
     enum slurm_phase phase;
@@ -65,7 +66,7 @@ struct slurm_job {
     const char *reason; /* why it was taken away, or if it waits, why it can never start; static */
     const char *waits;  /* if it waits: Slurm's word for the reason; static */
     bool is_held;       /* it waits until it is released */
-    struct slurm_wish *wish; /* if it is held and has no mark of tarn */
+    struct slurm_wish *wish; /* if it waits and has no mark of tarn */
     uint32_t limit_min;      /* UINT32_MAX: not known, or none */
     uint32_t restarts;
     int64_t memory_mib;            /* of each node; 0: not known */
@@ -124,8 +125,8 @@ int slurm_api_nodes(const char *partition, struct slurm_nodes *ret, struct error
  * refused it; -ESRCH: an adopted job waits no longer; -ENODEV: there is no such partition. ret_id:
  * 0: not known, of an adopted job. */
 int slurm_api_submit(const struct slurm_order *order, uint32_t *ret_id, struct error *err);
-/* Fails with -EAGAIN, -ESRCH or -EINVAL. */
-int slurm_api_comment(const char *job, const char *comment, struct error *err);
+/* Hold a job that waits, which need not be held before. Fails with -EAGAIN, -ESRCH or -EINVAL. */
+int slurm_api_hold(const char *job, const char *comment, struct error *err);
 /* Drain a node for this reason, or with NULL end a drain with this mark, which begins its reason in
  * Slurm. A node that others drained stays as it is. Fails with -EAGAIN, or -EINVAL (Slurm refuses
  * it). */

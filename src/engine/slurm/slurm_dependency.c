@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t number_of(const struct slurm_job *job)
+uint32_t slurm_index_number(const struct slurm_job *job)
 {
     return job->array > 0 ? job->array : job->id;
 }
@@ -14,7 +14,7 @@ static int compare(const void *a, const void *b)
 {
     const struct slurm_job *first = *(const struct slurm_job *const *)a;
     const struct slurm_job *second = *(const struct slurm_job *const *)b;
-    uint32_t one = number_of(first), other = number_of(second);
+    uint32_t one = slurm_index_number(first), other = slurm_index_number(second);
 
     return (one > other) - (one < other);
 }
@@ -33,13 +33,13 @@ void slurm_index_release(struct slurm_index *index)
     list_release(&index->all);
 }
 
-static size_t place_of(const struct slurm_index *index, uint32_t number)
+size_t slurm_index_first(const struct slurm_index *index, uint32_t number)
 {
     size_t first = 0, last = index->all.count;
 
     while (first < last) {
         size_t middle = (first + last) / 2;
-        if (number_of(index->all.items[middle]) < number)
+        if (slurm_index_number(index->all.items[middle]) < number)
             first = middle + 1;
         else
             last = middle;
@@ -85,9 +85,9 @@ static enum slurm_dependency ask(const struct slurm_index *index, const struct t
 {
     enum slurm_dependency all = SLURM_DEPENDENCY_MET;
 
-    for (size_t i = place_of(index, term->number); i < index->all.count; i++) {
+    for (size_t i = slurm_index_first(index, term->number); i < index->all.count; i++) {
         const struct slurm_job *other = index->all.items[i];
-        if (number_of(other) != term->number)
+        if (slurm_index_number(other) != term->number)
             break;
         if (term->task != SLURM_NO_TASK && other->task != SLURM_NO_TASK &&
             other->task != term->task)

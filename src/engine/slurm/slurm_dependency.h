@@ -24,6 +24,9 @@ struct slurm_index {
 
 void slurm_index_make(const struct slurm_jobs *jobs, struct slurm_index *ret);
 void slurm_index_release(struct slurm_index *index);
+uint32_t slurm_index_number(const struct slurm_job *job);
+/* The place of the first job with this number, or where it would be. */
+size_t slurm_index_first(const struct slurm_index *index, uint32_t number);
 
 /* now: seconds since 1970. A kind of dependency that is not known WAITS. */
 enum slurm_dependency slurm_dependency_of(const struct slurm_index *index,

@@ -28,7 +28,7 @@ struct request {
     uint64_t job;
     uint32_t attempt, id;
     struct slurm_order *order;
-    char *adopted, *comment;    /* adopted: its comment is set, or with NULL it is cancelled */
+    char *adopted, *comment;    /* adopted: it is held with the comment, or without it cancelled */
     char *node, *mark, *reason; /* node: it is drained, or without a reason resumed */
     /* else a signal; if it is 0, a question to the accounting */
     int signal;
@@ -210,7 +210,7 @@ static void change_adopted(struct slurm_worker *worker, struct request *request)
 {
     struct error err;
 
-    int code = request->comment ? slurm_api_comment(request->adopted, request->comment, &err)
+    int code = request->comment ? slurm_api_hold(request->adopted, request->comment, &err)
                                 : slurm_api_cancel(request->adopted, &err);
     if (code == -EAGAIN) {
         tell_problem(worker, err.text);
@@ -422,7 +422,7 @@ void slurm_worker_signal(struct slurm_worker *worker, uint32_t id, int signal, b
     add_request(worker, (struct request){ .id = id, .signal = signal, .has_steps = has_steps });
 }
 
-void slurm_worker_comment(struct slurm_worker *worker, const char *adopted, const char *comment)
+void slurm_worker_hold(struct slurm_worker *worker, const char *adopted, const char *comment)
 {
     add_request(worker,
                 (struct request){ .adopted = mem_string(adopted), .comment = mem_string(comment) });

@@ -53,8 +53,8 @@ void slurm_worker_submit(struct slurm_worker *worker, uint64_t job, uint32_t att
 /* Ask Slurm's accounting for jobs that were there after this time (since 1970). */
 void slurm_worker_look_up(struct slurm_worker *worker, int64_t since_s);
 void slurm_worker_signal(struct slurm_worker *worker, uint32_t id, int signal, bool has_steps);
-/* Without an answer, a comment is dropped, and a cancellation repeated. */
-void slurm_worker_comment(struct slurm_worker *worker, const char *adopted, const char *comment);
+/* As slurm_api_hold(). Without an answer, a hold is dropped, and a cancellation repeated. */
+void slurm_worker_hold(struct slurm_worker *worker, const char *adopted, const char *comment);
 void slurm_worker_cancel(struct slurm_worker *worker, const char *adopted);
 /* Whether to look at the jobs more often than once a second. */
 void slurm_worker_hasten(struct slurm_worker *worker, bool is_hasty);
