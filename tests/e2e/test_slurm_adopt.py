@@ -287,7 +287,7 @@ SCRIPTS = {
     "gpus of nodes": (["-N2", "--gpus-per-node=3"], ["srun hostname"], {"gpus": "3", "members": 2}, 2),
     "shards": (["--gres=shard:2"], ["env | grep ^CUDA_VISIBLE_DEVICES"], {"gpus": "0.5"}, 1),
     "exclusive": (["--exclusive", "-w", "n2"], ["hostname"], {"cpus": slurm_cluster.CPUS}, 1),
-    "programs": (["-n3"], ["printf '0 echo a\\n1-2 echo b %%t\\n' > \"$SLURM_SUBMIT_DIR/multi.$SLURM_JOB_ID\"", "srun --multi-prog \"$SLURM_SUBMIT_DIR/multi.$SLURM_JOB_ID\""],
+    "programs": (["-n3"], ["printf '0 echo a\\n1-2 echo b %%t\\n' > \"/tmp/tarn-multi.$SLURM_JOB_ID\"", "srun --multi-prog \"/tmp/tarn-multi.$SLURM_JOB_ID\" && rm \"/tmp/tarn-multi.$SLURM_JOB_ID\""],
                  {"cpus": 3}, 3),
     "feature": (["-C", "zone_b", "--signal=B:USR1@60", "--requeue", "--mail-type=NONE", "--export=ALL", "--nice=10"], ["echo $SLURMD_NODENAME"], {"members": 1}, 1),
 }
