@@ -12,17 +12,8 @@ import subprocess
 import pytest
 
 import tarn_test
-from test_door import Box, message
-
-
-@pytest.fixture(scope="module")
-def box():
-    root = tarn_test.make_folder()
-    box = Box(root)
-    yield box
-    box.daemon.check_sane()
-    box.stop()
-    tarn_test.remove_folder(root)
+from test_door import message
+from webpage import box  # noqa: F401 (a fixture)
 
 
 def say(box, request):
