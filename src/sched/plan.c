@@ -117,14 +117,12 @@ static bool promise_start(struct brain *brain, struct job *job, struct why *why)
     usec_t at;
 
     assert(bucket->first);
-    if (defrag_is_under_way(brain, job)) /* others move out of this place, not of another */
-        query.kept = kept_place_of(&brain->reclaim.made, job->id);
     if (why_is_never(why->kind) || why_is_of_quota(why->kind) || why->kind == WHY_TURN ||
         why->kind == WHY_ARRAY || why_is_of_time(why->kind))
         return false; /* it is not room that it waits for */
     const struct promise *promise = promise_of(&brain->reserve.promises, job->id);
     if (promise) { /* its protected start */
-        why->at = promise->at;
+        why->at = promise->at > brain->state->now ? promise->at : brain->state->now;
         return false;
     }
     if (!reserve_make(&brain->reserve, &query, &brain->ends, bucket->most, 0, &brain->arena, &at))
@@ -244,9 +242,9 @@ void plan_awaited(struct brain *brain, struct decisions *decisions)
     reserve_start(&brain->reserve); /* the promises of the last plan are over */
     brain->reserved_shares.count = 0;
     room_made_tidy(&brain->reclaim, brain->state);
-    defrag_keep(brain, true);
+    defrag_keep(brain);
     plan_back(brain, decisions);
-    defrag_keep(brain, false);
+    defrag_keep(brain);
     assert(brain->reserve.promises.count == brain->defrag.kept);
     brain_list_awaited(brain);
     for (size_t i = 0; i < brain->awaited.count; i++)
@@ -297,7 +295,7 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
         buckets += brain->pending.queues.items[i].buckets.count;
     brain->ranker.stride = 1 + (uint32_t)buckets / GUESSED_AT_ONCE;
     brain->reclaim.review = USEC_NEVER;
-    defrag_keep(brain, false);
+    defrag_keep(brain);
     promise_awaited(brain, decisions);
     defrag_keep_turns(brain);
     uint32_t protected = protect(brain, decisions);

@@ -111,8 +111,10 @@ static void on_lease(void *user, struct job *job, int sign)
     estimator_lease(&brain->estimator, &brain->layout, job->run->lease, sign);
     cells_take(&brain->cells, &brain->layout, job->run->lease,
                cells_guest_of(&brain->cells, job->queue, job->is_preemptible), sign);
-    reserve_account(&brain->reserve, job->run->lease,
-                    sign > 0 ? expected_end(brain->state, job) : job->run->expected_end, sign);
+    usec_t end = sign > 0             ? expected_end(brain->state, job)
+                 : job_is_moving(job) ? 0 /* the promises that it moves for know it as gone */
+                                      : job->run->expected_end;
+    reserve_account(&brain->reserve, job->run->lease, end, sign);
 }
 
 /* What a brain knows beside the state, from the state alone. */

@@ -304,7 +304,6 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
     while (!is_made && step(&walk, &at)) {
         struct place_query *then = &walk.query;
         struct lease *lease = arena_take(arena, 1, sizeof(*lease));
-        bool is_kept = query->kept && fleet_has(&reserve->ahead, query->kept);
         if (is_counted) {
             for (size_t i = 0; i < reserve->touched.count; i++)
                 count_members(&walk, reserve->touched.items[i]);
@@ -326,9 +325,7 @@ bool reserve_make(struct reserve *reserve, const struct place_query *query, cons
                                                        : NULL;
         then->only_count = (uint32_t)(is_counted ? reserve->roomy.count : reserve->touched.count);
         reserve->promises.from = at == USEC_NEVER ? at : at + 1;
-        is_made = is_kept || place_job(then, arena, lease, NULL);
-        if (is_kept)
-            *lease = *query->kept; /* what it points to outlives the search */
+        is_made = place_job(then, arena, lease, NULL);
         then->shapes = query->shapes;
         then->fleet = query->fleet;
         reserve->promises.from = 0;

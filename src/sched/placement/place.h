@@ -47,7 +47,6 @@ struct place_query {
     uint32_t only_count;
     const struct fleet *spare; /* devices that are free in it are taken last; NULL: no such fleet */
     const struct lease *role_places; /* nodes to try if there is no other place; NULL: none */
-    const struct lease *kept; /* reserve_make() takes it if it is free then; NULL: any place */
     enum place_quota quota;
     struct cells *cells;    /* cells that are kept for queues; NULL: none */
     uint64_t labels, apart; /* of the job, as bits (core/job/class.h): for anti-affinity */

@@ -63,10 +63,14 @@ bool defrag_has_moved(const struct brain *brain, const struct job *job)
     return has && !is_waited_for(brain, job);
 }
 
-/* What of it is free in the fleet that looks ahead, as if the job was gone from where it is. */
+/* What of it is free in the fleet that looks ahead, as if the job was gone from where it is. The
+ * promise is of the moment before now, when a job that is stopped in this plan still holds its
+ * devices: they are not there in exchange for those of the place. */
 static void keep(struct brain *brain, const struct job *job, const struct lease *place)
 {
     struct reserve *reserve = &brain->reserve;
+    const struct pending_bucket *bucket = job->pending_bucket;
+    usec_t end = bucket ? usec_after(brain->state->now, bucket->most) : USEC_NEVER;
     struct lease part;
 
     assert(place->members_count > 0);
@@ -81,12 +85,11 @@ static void keep(struct brain *brain, const struct job *job, const struct lease 
         place = &part;
     }
     fleet_take(&reserve->ahead, place, 1);
-    promise_add(&reserve->promises, job->id, 0, brain->state->now, USEC_NEVER, &reserve->ahead,
-                place);
+    promise_add(&reserve->promises, job->id, 0, brain->state->now - 1, end, &reserve->ahead, place);
     brain->defrag.kept++;
 }
 
-void defrag_keep(struct brain *brain, bool with_takers)
+void defrag_keep(struct brain *brain)
 {
     const struct reclaim *reclaim = &brain->reclaim;
     size_t before = brain->defrag.kept;
@@ -95,7 +98,7 @@ void defrag_keep(struct brain *brain, bool with_takers)
     brain->defrag.kept = 0;
     LIST_EACH (const struct kept_place, made, &reclaim->made) {
         const struct job *job = state_job(brain->state, made->job);
-        bool is_taker = with_takers && job && job->is_awaited == AWAITED_FROM_OTHERS;
+        bool is_taker = job && job->is_awaited == AWAITED_FROM_OTHERS;
         if ((job && job_is_moving(job)) ||
             (is_taker && (is_waited_for(brain, job) || defrag_is_under_way(brain, job))))
             keep(brain, job, made->lease);
@@ -237,6 +240,6 @@ void plan_moves(struct brain *brain, struct decisions *decisions)
             break; /* one set at a time: when they have moved, all is looked at again */
     }
     brain->reserved_shares.count = 0;
-    defrag_keep(brain, false);
+    defrag_keep(brain);
     list_release(&waiting);
 }
