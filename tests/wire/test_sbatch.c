@@ -59,6 +59,7 @@ static void slurm_options_become_keys(void **state)
 {
     (void)state;
     assert_line("-J x -p gpu -A nlp", "{\"name\":\"x\",\"pool\":\"gpu\",\"queue\":\"nlp\"}");
+    assert_line("--name x", "{\"name\":\"x\"}");
     assert_line("--gres=gpu:h100:2", "{\"gpus\":\"h100:2\"}");
     assert_line("--gpus 0.5 -c 4", "{\"cpus\":\"4\",\"gpus\":\"0.5\"}");
     assert_line("-C nvme&(a100|zone=b)&x", "{\"where\":[\"nvme\",\"a100|zone=b\",\"x\"]}");
