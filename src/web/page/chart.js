@@ -8,6 +8,13 @@ export const MS = (iso) => (iso ? Date.parse(iso) : null);
 // As wide as the page has room for.
 export const roomFor = () => Math.max(280, Math.min(1700, document.getElementById("main").clientWidth - 34));
 
+// As wide as a column of a list of charts (.charts), so that their letters have the size of all others.
+const COLUMN = 384, GAP = 20;
+const columnFor = () => {
+  const room = roomFor() + GAP, columns = Math.max(1, Math.floor(room / (COLUMN + GAP)));
+  return Math.min(760, room / columns - GAP);
+};
+
 export function scale(from, until, left, right) {
   const factor = (right - left) / Math.max(1, until - from);
   const x = (at) => left + (Math.min(Math.max(at, from), until) - from) * factor;
@@ -58,8 +65,8 @@ const percentOr = (most) => (value) => (most === 1 ? Math.round(100 * value) + "
   : String(Math.abs(value) >= 100 ? Math.round(value) : Math.round(value * 100) / 100));
 
 // Lines over time: series [{name, class, values}], values between 0 and most; null: a gap.
-export function lines({ times, series, most, label, goal, say = percentOr(most) }) {
-  const width = Math.min(760, roomFor()), height = 170, left = 46, bottom = height - 8, top = 24;
+export function lines({ times, series, most, label, goal, width = columnFor(), say = percentOr(most) }) {
+  const height = 170, left = 46, bottom = height - 8, top = 24;
   const x = scale(times[0], times[times.length - 1], left, width - 8);
   const peak = most || Math.max(1, ...series.flatMap((one) => one.values.filter((value) => value !== null)));
   const y = (value) => bottom - (bottom - top) * Math.min(1, value / peak);

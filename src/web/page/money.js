@@ -67,7 +67,7 @@ function overTime(periods, step) {
   const part = (value, one) => (value === null || !(one.capacity_gpu_hours > 0) ? null : Math.min(1, value / one.capacity_gpu_hours));
   const useful = (one) => (one.gpu_use === null ? null : part(one.gpu_use * one.gpu_hours, one));
   const name = (one) => new Date(one.from).toLocaleDateString([], step === "month" ? { year: "numeric", month: "long" } : { month: "short", day: "numeric" });
-  return [periods.length < 2 ? null : lines({ times, most: 1, goal: GOAL, label: "Part of the GPUs that is allocated, and used ", series: [
+  return [periods.length < 2 ? null : lines({ times, most: 1, goal: GOAL, width: Math.min(760, roomFor()), label: "Part of the GPUs that is allocated, and used ", series: [
     { name: "allocated", class: "run", values: periods.map((one) => part(one.gpu_hours, one)) },
     { name: "used", class: "mine", values: periods.map(useful) }] }),
   step === "month" || step === "1d" ? table(step === "month" ? "by month" : "by day", [
