@@ -96,6 +96,13 @@ def test_the_wheel_brings_the_programs(request, wheel, system):
     assert said.splitlines()[-1] == "ok", said
 
 
+def test_uv_installs_it_as_a_tool(base, wheel):
+    root = make_python(base.copy("-uv"), "uv")
+    [path] = root.put(wheel)
+    root.run("/opt/python/bin/uv tool install --no-index --python /usr/bin/python3 " + path)
+    check_job(root, "/root/.local/bin/tarn")
+
+
 # ---- programs of others, beside the wheel ----
 
 SUBMITIT = """
