@@ -13,6 +13,7 @@
 
 #define TOKEN_LIFE_DEFAULT (90 * USEC_PER_DAY)
 #define TOKEN_LIFE_MAX     (366 * USEC_PER_DAY)
+#define TOKEN_LIFE_LOGIN   (7 * USEC_PER_DAY) /* of `tarn login --user` */
 #define LOGIN_LIFE         USEC_PER_MIN
 #define SESSION_LIFE       (12 * USEC_PER_HOUR)
 

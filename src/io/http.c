@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/http.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <gnutls/gnutls.h>
 #include <microhttpd.h>
@@ -66,6 +67,7 @@ struct exchange {
     struct tls_pump *pump; /* of the tunnel; NULL: no TLS */
     const char *protocol;
     LIST(struct header) headers; /* of the reply */
+    size_t body_max;
     unsigned status;
     int passed_fd; /* -1: none */
     bool is_handled, is_suspended, is_too_large, is_too_many, is_open;
@@ -100,10 +102,15 @@ const char *http_address(const struct http_request *request, char buffer[HTTP_AD
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(
         exchange_of(request)->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     const struct sockaddr *address = info ? info->client_addr : NULL;
+    const struct sockaddr_in6 *six = (const void *)address;
     socklen_t size = address && address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
                                                                : sizeof(struct sockaddr_in);
 
     buffer[0] = '\0';
+    if (address && address->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
+        inet_ntop(AF_INET, &six->sin6_addr.s6_addr[12], buffer, HTTP_ADDRESS_SIZE);
+        return buffer;
+    }
     if (address && (address->sa_family == AF_INET || address->sa_family == AF_INET6))
         getnameinfo(address, size, buffer, HTTP_ADDRESS_SIZE, NULL, 0, NI_NUMERICHOST);
     return buffer;
@@ -411,6 +418,13 @@ static void refuse_visitor(struct exchange *exchange)
         refuse(exchange, MHD_HTTP_FORBIDDEN, "forbidden", exchange->err.text);
 }
 
+static void refuse_size(struct exchange *exchange)
+{
+    refuse(exchange, MHD_HTTP_CONTENT_TOO_LARGE, "too_large",
+           exchange->body_max == HTTP_BODY_MAX ? "request: larger than 32 MiB"
+                                               : "request: larger than 8 KiB, and without a token");
+}
+
 static void take_body(struct exchange *exchange, const char *bytes, size_t length)
 {
     struct http_server *server = exchange->server;
@@ -419,8 +433,10 @@ static void take_body(struct exchange *exchange, const char *bytes, size_t lengt
 
     if (exchange->refusal != 0)
         return;
+    bool is_stranger = server->admit && exchange->who.source == IDENTITY_NOBODY;
+    exchange->body_max = is_stranger ? HTTP_BODY_STRANGER_MAX : HTTP_BODY_MAX;
     map_get(&server->bodies, exchange->request.who->uid, &own);
-    if (exchange->request.body.length + length > HTTP_BODY_MAX)
+    if (exchange->request.body.length + length > exchange->body_max)
         exchange->is_too_large = true;
     else if (own + length > HTTP_BODIES_USER_MAX || server->body_bytes + length > HTTP_BODIES_MAX)
         exchange->is_too_many = true;
@@ -541,8 +557,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         if (exchange->refusal != 0)
             refuse_visitor(exchange);
         else if (exchange->is_too_large)
-            refuse(exchange, MHD_HTTP_CONTENT_TOO_LARGE, "too_large",
-                   "request: larger than 32 MiB");
+            refuse_size(exchange);
         else if (exchange->is_too_many)
             refuse(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "too_many",
                    "request: too many large requests at once; try again");
