@@ -20,6 +20,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "io/descriptors.h"
+#include "io/http_head.h"
 #include "io/peer.h"
 #include "io/tls.h"
 #include "io/tls_pump.h"
@@ -90,6 +91,11 @@ const char *http_query(const struct http_request *request, const char *key)
 const char *http_header(const struct http_request *request, const char *name)
 {
     return MHD_lookup_connection_value(exchange_of(request)->connection, MHD_HEADER_KIND, name);
+}
+
+unsigned http_header_count(const struct http_request *request, const char *name)
+{
+    return http_head_count(exchange_of(request)->connection, name);
 }
 
 const char *http_cookie(const struct http_request *request, const char *name)
@@ -167,10 +173,25 @@ static void resume(struct exchange *exchange)
     go_on(exchange->server);
 }
 
+/* What one user may see is for no other one, also not in a proxy that keeps replies. */
+static void add_headers(const struct exchange *exchange, struct MHD_Response *response)
+{
+    bool has_rule = false;
+
+    LIST_EACH (const struct header, header, &exchange->headers) {
+        MHD_add_response_header(response, header->name, header->value);
+        has_rule |= strcmp(header->name, "Cache-Control") == 0;
+    }
+    if (!exchange->server->admit)
+        return;
+    if (!has_rule)
+        MHD_add_response_header(response, "Cache-Control", "no-store");
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+}
+
 static void answer(struct exchange *exchange, unsigned status, struct MHD_Response *response)
 {
-    LIST_EACH (struct header, header, &exchange->headers)
-        MHD_add_response_header(response, header->name, header->value);
+    add_headers(exchange, response);
     exchange->status = status;
     exchange->response = response;
     if (exchange->is_suspended) {
@@ -510,6 +531,19 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
         shutdown(info->connect_fd, SHUT_RDWR);
 }
 
+/* What follows on the connection may be anything: it is closed, and its bytes are not read. */
+static bool refuse_head(struct exchange *exchange)
+{
+    const char *trouble = http_head_trouble(exchange->connection);
+
+    if (!trouble)
+        return false;
+    AUTO_FREE char *words = mem_printf("request: %s", trouble);
+    http_header_add(&exchange->request, "Connection", "close");
+    refuse(exchange, MHD_HTTP_BAD_REQUEST, "bad_request", words);
+    return true;
+}
+
 static void begin(struct exchange *exchange, const char *method, const char *path)
 {
     struct http_server *server = exchange->server;
@@ -522,12 +556,22 @@ static void begin(struct exchange *exchange, const char *method, const char *pat
     exchange->request.method = method;
     exchange->request.path = path;
     exchange->request.who = &visitor_of(exchange->connection)->who;
-    if (!server->admit)
+    if (refuse_head(exchange) || !server->admit)
         return;
     exchange->who = IDENTITY_NONE;
     exchange->request.who = &exchange->who;
     exchange->refusal =
         server->admit(server->user, &exchange->request, &exchange->who, &exchange->err);
+}
+
+static enum MHD_Result send_response(struct exchange *exchange)
+{
+    enum MHD_Result result =
+        MHD_queue_response(exchange->connection, exchange->status, exchange->response);
+
+    MHD_destroy_response(exchange->response);
+    exchange->response = NULL;
+    return result;
 }
 
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *url,
@@ -543,7 +587,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         exchange->connection = connection;
         *context = exchange;
         begin(exchange, method, url);
-        return MHD_YES;
+        return exchange->response ? send_response(exchange) : MHD_YES;
     }
     if (*upload_size > 0) {
         take_body(exchange, upload, *upload_size);
@@ -576,10 +620,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         open_tunnel(exchange);
         return MHD_YES;
     }
-    enum MHD_Result result = MHD_queue_response(connection, exchange->status, exchange->response);
-    MHD_destroy_response(exchange->response);
-    exchange->response = NULL;
-    return result;
+    return send_response(exchange);
 }
 
 static void release_body(struct exchange *exchange)
