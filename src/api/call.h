@@ -102,6 +102,8 @@ struct call {
 
 typedef json_t *call_fn(struct call *call);
 
+/* admission.c: the name of the cookie of a session */
+const char *api_cookie_name(const struct api *api);
 /* tokens.c: whether what was opened with this token may go on; 0: it needs none */
 bool token_has_access(const struct api *api, uint64_t token);
 /* bridges.c: answer with a bridge to this door, which is taken over on success. */

@@ -172,7 +172,6 @@ static void serve_page(struct http_request *request, const struct web_file *file
     http_header_add(request, "Cache-Control", "no-cache");
     http_header_add(request, "Content-Encoding", "gzip");
     http_header_add(request, "Referrer-Policy", "no-referrer");
-    http_header_add(request, "X-Content-Type-Options", "nosniff");
     http_header_add(request, "Content-Security-Policy",
                     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
                     "img-src 'self' data:; base-uri 'none'; form-action 'none'; "

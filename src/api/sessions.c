@@ -21,8 +21,8 @@ struct beginning {
 static void set_cookie(struct deferred *deferred, const char *value, usec_t life)
 {
     AUTO_FREE char *cookie =
-        mem_printf("tarn=%s; Path=/; Max-Age=%lld; HttpOnly; Secure; SameSite=Strict", value,
-                   (long long)(life / USEC_PER_SEC));
+        mem_printf("%s=%s; Path=/; Max-Age=%lld; HttpOnly; Secure; SameSite=Strict",
+                   api_cookie_name(deferred->api), value, (long long)(life / USEC_PER_SEC));
 
     http_header_add(deferred->request, "Set-Cookie", cookie);
     explicit_bzero(cookie, strlen(cookie));

@@ -181,16 +181,16 @@ def test_no_other_site_logs_a_browser_in(box, ana, headers, status):
 def test_a_session_is_new_and_in_the_cookie_only(box, ana):
     planted = "tarn_1_" + "A" * 43
     body = json.dumps({"user": ana.name, "password": PASSWORD})
-    head = ["POST /v1/login?session=1 HTTP/1.1", "Host: localhost", "Connection: close", "Content-Type: application/json", "Cookie: tarn=" + planted,
+    head = ["POST /v1/login?session=1 HTTP/1.1", "Host: localhost", "Connection: close", "Content-Type: application/json", "Cookie: __Host-tarn=" + planted,
             "Origin: https://localhost", "Sec-Fetch-Site: same-origin", "Content-Length: %d" % len(body.encode())]
     reply = say(box, "\r\n".join(head + ["", body]).encode())
-    cookie = re.search(rb"Set-Cookie: tarn=([^;]+); (.*)\r\n", reply)
+    cookie = re.search(rb"Set-Cookie: __Host-tarn=([^;]+); (.*)\r\n", reply)
     assert cookie and cookie[1].decode() != planted, reply
     assert set(cookie[2].decode().split("; ")) >= {"HttpOnly", "Secure", "SameSite=Strict", "Path=/"}
     assert cookie[1] not in reply.partition(b"\r\n\r\n")[2]
-    mine = "Cookie: tarn=" + cookie[1].decode()
+    mine = "Cookie: __Host-tarn=" + cookie[1].decode()
     assert b" 200 " in request(box, "/v1/whoami", headers=[mine])
-    assert b" 401 " in request(box, "/v1/whoami", headers=["Cookie: tarn=" + planted])
+    assert b" 401 " in request(box, "/v1/whoami", headers=["Cookie: __Host-tarn=" + planted])
     assert b" 200 " in request(box, "/v1/session", "DELETE", [mine, "Origin: https://localhost"])
     assert b" 401 " in request(box, "/v1/whoami", headers=[mine])
 
@@ -385,7 +385,7 @@ def test_the_page_logs_in_with_a_password(box, ana, browser):  # noqa: F811
     page.press("Log in")
     page.wait_for("Overview", "h1")
     assert ana.name in page.text("header")
-    cookie = browser.get_cookie("tarn")
+    cookie = browser.get_cookie("__Host-tarn")
     assert cookie["httpOnly"] and cookie["secure"] and cookie["sameSite"] == "Strict"
     page.press("Log out", "header")
     page.wait_for("With your account on the machine of the daemon")
