@@ -185,6 +185,58 @@ def test_a_session_is_new_whatever_cookie_came_along(box):
     assert b" 401 " in request(box, "/v1/whoami", headers=[mine])
 
 
+def session_of(box, token):
+    return "Cookie: __Host-tarn=" + re.search(rb"Set-Cookie: __Host-tarn=([^;]+)", request(box, "/v1/session", "POST", token=token))[1].decode()
+
+
+def test_a_session_is_no_way_to_keep_a_token_that_ends(box):
+    """A stolen token must not become a session that outlives it."""
+    token = box.token(scope="submit", expires_in="1h")
+    session = session_of(box, token)
+    assert b" 403 " in request(box, "/v1/session", "POST", [session])  # no session from a session
+    of_token, of_session = [entry["expires"] for entry in box.ask("GET", "/v1/tokens", token)[1]["tokens"]][-2:]
+    assert of_session <= of_token
+    assert b" 200 " in request(box, "/v1/whoami", headers=[session])
+    assert box.ask("DELETE", "/v1/tokens/%s" % token.split("_")[1], token)[0] == 200
+    assert b" 401 " in request(box, "/v1/whoami", headers=[session])
+
+
+# What a token of each scope may do; the rest needs an administrator.
+READS = {"estimateDocument", "chooseModel", "askWhatIf", "rehearse", "beginSession", "endSession", "logIn"}
+
+
+def test_no_route_lets_a_token_do_more_than_its_scope(box):
+    """Every route of the API with a token of every scope, of a user with all rights."""
+    document = box.daemon.api.get("/v1/openapi.json")
+    tokens = {scope: box.token(scope=scope) for scope in ("read", "submit", "queues", "admin")}
+    count = 0
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            if method not in ("get", "post", "put", "patch", "delete") or operation["operationId"] in ("followAll", "stopDaemon", "endSession"):
+                continue
+            target = re.sub(r"\{(\w+)\}", lambda part: {"gpu": "none", "node": "none", "index": "0"}.get(part[1], "999999"), path)
+            for scope, token in tokens.items():
+                status, reply = box.ask(method.upper(), target, token, None if method == "get" else {})
+                needs = "read" if method == "get" or operation["operationId"] in READS else "submit"
+                count += 1
+                if scope == "read" and needs == "submit":
+                    assert status == 403 and ("the scope of the token is 'read'" in message(reply)), (method, path, reply)
+                assert status != 401 and status < 500, (method, path, scope, reply)
+                if operation["description"] == "Callers: administrators." and scope != "admin":
+                    assert status == 403 and "expected 'admin'" in message(reply), (method, path, scope, reply)
+    assert count > 250
+    assert box.ask("POST", "/v1/stop", tokens["queues"])[0] == 403
+    for scope in ("read", "submit", "queues"):
+        assert box.ask("POST", "/v1/tokens", tokens[scope], {})[0] == 403
+
+
+def test_a_token_of_few_rights_ends_no_other_one(box):
+    weak, strong = box.token(scope="submit"), box.token(scope="admin")
+    status, reply = box.ask("DELETE", "/v1/tokens/%s" % strong.split("_")[1], weak)
+    assert status == 403 and "more rights" in message(reply), reply
+    assert box.ask("DELETE", "/v1/tokens/%s" % weak.split("_")[1], weak)[0] == 200
+
+
 def test_secrets_are_in_no_log_no_file_and_no_process(box):
     token = box.token(scope="submit")
     request(box, "/v1/session", "POST", token=token)
