@@ -2,7 +2,7 @@
 /* The identity of a request that comes over the network:
  *
  *   Authorization: Bearer tarn_ID_SECRET     an access token (control/token.h)
- *   Cookie: tarn=tarn_ID_SECRET              the same, of a browser
+ *   Cookie: __Host-tarn=tarn_ID_SECRET       the same, of a browser (without TLS: tarn=...)
  *   a trusted proxy's headers                the user whom the proxy has identified
  *
  * The name in the Host header must be one of this server, and a request that may change something
@@ -25,6 +25,7 @@
 #include "web/web_files.h"
 
 static const char token_prefix[] = "tarn_", session_path[] = "/v1/session";
+static const char login_path[] = "/v1/login";
 
 /* ---- where it comes from ---- */
 
@@ -163,6 +164,11 @@ static int admit_proxy(const struct api *api, const struct http_request *request
     if (!door->proxy_secret || !secret)
         return 0;
     const char *user = http_header(request, door->proxy_header);
+    if (http_header_count(request, "Tarn-Proxy-Secret") > 1 ||
+        http_header_count(request, door->proxy_header) > 1)
+        return error_set(err, -EPERM,
+                         "a header of the proxy is there twice; the proxy must remove what its "
+                         "clients send of them");
     if (strcmp(http_address(request, address), door->proxy_from) != 0 ||
         !secret_is_equal(door->proxy_secret, secret))
         return error_set(err, -EPERM, "this is not the trusted proxy, or its secret is wrong");
@@ -172,16 +178,25 @@ static int admit_proxy(const struct api *api, const struct http_request *request
     return 1;
 }
 
+/* Browsers take a cookie with this prefix from this server alone, over TLS. One of another name in
+ * the domain could plant a cookie else, and so log a browser in as its own user. */
+const char *api_cookie_name(const struct api *api)
+{
+    return api->ports.door.is_tls ? "__Host-tarn" : "tarn";
+}
+
 int api_admit(void *user, struct http_request *request, struct identity *ret, struct error *err)
 {
     static const char bearer[] = "Bearer ";
     const struct api *api = user;
     const char *authorization = http_header(request, "Authorization");
-    const char *cookie = http_cookie(request, "tarn");
+    const char *cookie = http_cookie(request, api_cookie_name(api));
 
     int code = check_host(api, request, err);
     if (code == 0)
         code = check_origin(api, request, err);
+    if (code == 0 && strcmp(request->path, login_path) == 0)
+        return 0; /* nobody is known there yet */
     if (code == 0)
         code = admit_proxy(api, request, ret, err);
     if (code != 0)

@@ -20,6 +20,7 @@
 struct api;
 
 struct api *api_create(const struct api_ports *ports, uv_loop_t *loop);
+void api_shut(struct api *api); /* answer what waits for something else than the loop */
 void api_destroy(struct api *api);
 
 /* The handler of the HTTP server; user is the struct api. */

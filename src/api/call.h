@@ -12,9 +12,11 @@
 
 #include "api/api.h"
 #include "api/contract/operation.h"
+#include "api/login/login_rate.h"
 
 struct bridge;
 struct follower;
+struct login;
 
 enum { CHANGES_KEPT = 1024 };
 
@@ -46,6 +48,8 @@ struct api {
     uv_timer_t *timer; /* wakes followers of outputs */
     struct follower *followers;
     struct bridge *bridges; /* bridges.c */
+    struct login *logins;   /* login/login.c */
+    struct login_rate login_rate;
     struct changes changes;
     struct inquiry *inquiry; /* the inquiry with which the brain computes its answers */
     struct overview overview;
@@ -98,6 +102,8 @@ struct call {
 
 typedef json_t *call_fn(struct call *call);
 
+/* admission.c: the name of the cookie of a session */
+const char *api_cookie_name(const struct api *api);
 /* tokens.c: whether what was opened with this token may go on; 0: it needs none */
 bool token_has_access(const struct api *api, uint64_t token);
 /* bridges.c: answer with a bridge to this door, which is taken over on success. */

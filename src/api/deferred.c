@@ -9,7 +9,7 @@
 
 enum { AUDIT_PATH_MAX = 200 };
 
-static void destroy_deferred(struct deferred *deferred)
+void deferred_drop(struct deferred *deferred)
 {
     if (deferred->ops->release)
         deferred->ops->release(deferred);
@@ -20,13 +20,14 @@ static void destroy_deferred(struct deferred *deferred)
 static void note_change(const struct deferred *deferred)
 {
     const struct http_request *request = deferred->request;
+    const struct identity *who = deferred->who ? deferred->who : request->who;
     AUTO_FREE char *path = mem_string_of(request->path, strnlen(request->path, AUDIT_PATH_MAX));
 
     control_emit(api_control(deferred->api),
                  (struct event){ .kind = EVENT_AUDIT,
-                                 .audit = { .user = request->who->name,
-                                            .source = (uint8_t)request->who->source,
-                                            .token = request->who->token,
+                                 .audit = { .user = who->name,
+                                            .source = (uint8_t)who->source,
+                                            .token = who->token,
                                             .operation = deferred->operation->id,
                                             .path = path } });
 }
@@ -45,7 +46,7 @@ static void answer(struct forecast_waiter *waiter)
 {
     struct deferred *deferred = CONTAINER_OF(waiter, struct deferred, waiter);
     reply_json(deferred->request, deferred->status, deferred->ops->answer(deferred));
-    destroy_deferred(deferred);
+    deferred_drop(deferred);
 }
 
 static void done_deferred(struct change *change, int code, const struct error *err)
@@ -54,7 +55,7 @@ static void done_deferred(struct change *change, int code, const struct error *e
 
     if (code < 0) {
         reply_error(deferred->request, code, err);
-        destroy_deferred(deferred);
+        deferred_drop(deferred);
         return;
     }
     deferred->waiter.done = answer;
@@ -87,7 +88,7 @@ json_t *deferred_begin(struct call *call, struct deferred *deferred, int code)
     if (code == 0)
         control_enqueue(api_control(deferred->api), &deferred->change);
     else
-        destroy_deferred(deferred);
+        deferred_drop(deferred);
     return refuse(call, code);
 }
 

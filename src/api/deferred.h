@@ -29,6 +29,7 @@ struct deferred {
     struct http_request *request;
     const struct deferred_ops *ops;
     const struct operation *operation;
+    const struct identity *who; /* whose change it is; NULL: that of the request */
     bool is_routine; /* it changes nothing that a person wants to know of: it is not in the audit */
     unsigned status; /* of the answer: that of the operation */
     uint64_t id;     /* id and name: as in the call */
@@ -40,6 +41,14 @@ void *deferred_create(struct call *call, size_t size, const struct deferred_ops 
 /* code: the result of reading the request, with a message in call->err; 0: enqueue the change.
  * Takes over `deferred`. Returns NULL, as does asked_begin(). */
 json_t *deferred_begin(struct call *call, struct deferred *deferred, int code);
+/* Release it without a reply. One that was not begun has one with change.done(), too. */
+void deferred_drop(struct deferred *deferred);
+
+/* tokens.c: the view of a new token, with its text */
+json_t *token_answer(const struct api *api, uint64_t id, const char *secret);
+/* sessions.c: the reply to a request that began a session, with its cookie */
+json_t *session_answer(struct deferred *deferred, uint64_t id, const char *secret,
+                       const char *user);
 
 /* A question that a study process answers. The caller fills `study`; `release` frees what it owns.
  */

@@ -144,6 +144,7 @@ struct api_door {
     const char *address; /* NULL: there is none */
     bool is_tls;
     const char *const *hosts; /* more names of this server; ends with NULL */
+    const char *login;        /* path of tarn-login, which checks passwords; NULL: none are taken */
     const char *proxy_from, *proxy_secret, *proxy_header; /* a trusted proxy; NULL: none */
 };
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "api/estimates.h"
+#include "api/login/login.h"
 #include "base/mem.h"
 #include "web/web_files.h"
 
@@ -83,10 +84,10 @@ static bool path_matches(const char *pattern, const char *path, struct call *cal
 /* Questions are asked with POST, too. */
 static enum identity_scope scope_of(const struct operation *operation)
 {
-    static call_fn *const questions[] = {
-        handle_when_like, handle_choose,        handle_whatif,
-        handle_rehearsal, handle_session_begin, handle_session_end
-    };
+    static call_fn *const questions[] = { handle_when_like,     handle_choose,
+                                          handle_whatif,        handle_rehearsal,
+                                          handle_session_begin, handle_session_end,
+                                          handle_login };
     bool is_question = strcmp(operation->method, "GET") == 0;
 
     for (size_t i = 0; i < COUNT_OF(questions); i++)
@@ -171,7 +172,6 @@ static void serve_page(struct http_request *request, const struct web_file *file
     http_header_add(request, "Cache-Control", "no-cache");
     http_header_add(request, "Content-Encoding", "gzip");
     http_header_add(request, "Referrer-Policy", "no-referrer");
-    http_header_add(request, "X-Content-Type-Options", "nosniff");
     http_header_add(request, "Content-Security-Policy",
                     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
                     "img-src 'self' data:; base-uri 'none'; form-action 'none'; "
@@ -244,12 +244,19 @@ struct api *api_create(const struct api_ports *ports, uv_loop_t *loop)
     return api;
 }
 
+void api_shut(struct api *api)
+{
+    if (api)
+        logins_shut(api);
+}
+
 void api_destroy(struct api *api)
 {
     if (!api)
         return;
     followers_release(api);
     inquiry_destroy(api->inquiry);
+    login_rate_release(&api->login_rate);
     free(api->openapi);
     overview_release(&api->overview);
     kept_report_release(&api->report);

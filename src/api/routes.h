@@ -31,6 +31,7 @@ call_fn handle_estimates;                                                  /* es
 call_fn handle_reservations, handle_reserve, handle_unreserve;             /* reservations.c */
 call_fn handle_tokens, handle_token_create, handle_token_revoke;           /* tokens.c */
 call_fn handle_session_begin, handle_session_end;                          /* sessions.c */
+call_fn handle_login, handle_login_ways;                                   /* login/login.c */
 call_fn handle_crons, handle_cron_remove;                                  /* repeats.c */
 call_fn handle_daemon, handle_openapi, handle_stop, handle_whoami;         /* service.c */
 

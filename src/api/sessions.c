@@ -21,8 +21,8 @@ struct beginning {
 static void set_cookie(struct deferred *deferred, const char *value, usec_t life)
 {
     AUTO_FREE char *cookie =
-        mem_printf("tarn=%s; Path=/; Max-Age=%lld; HttpOnly; Secure; SameSite=Strict", value,
-                   (long long)(life / USEC_PER_SEC));
+        mem_printf("%s=%s; Path=/; Max-Age=%lld; HttpOnly; Secure; SameSite=Strict",
+                   api_cookie_name(deferred->api), value, (long long)(life / USEC_PER_SEC));
 
     http_header_add(deferred->request, "Set-Cookie", cookie);
     explicit_bzero(cookie, strlen(cookie));
@@ -36,17 +36,22 @@ static int run_begin(struct deferred *deferred, struct error *err)
                                &beginning->id, err);
 }
 
-static json_t *answer_begin(struct deferred *deferred)
+json_t *session_answer(struct deferred *deferred, uint64_t id, const char *secret, const char *user)
 {
-    struct beginning *beginning = CONTAINER_OF(deferred, struct beginning, deferred);
-    const struct event_token *token =
-        token_list_find(&api_state(deferred->api)->tokens, beginning->id);
-    AUTO_FREE char *value = mem_printf("tarn_%" PRIu64 "_%s", beginning->id, beginning->secret);
+    const struct event_token *token = token_list_find(&api_state(deferred->api)->tokens, id);
+    AUTO_FREE char *value = mem_printf("tarn_%" PRIu64 "_%s", id, secret);
 
     set_cookie(deferred, value, SESSION_LIFE);
     explicit_bzero(value, strlen(value));
-    return json_pack("{s:s, s:o}", "user", deferred->request->who->name, "expires",
+    return json_pack("{s:s, s:o}", "user", user, "expires",
                      view_time(deferred->api, token ? token->expires : 0));
+}
+
+static json_t *answer_begin(struct deferred *deferred)
+{
+    struct beginning *beginning = CONTAINER_OF(deferred, struct beginning, deferred);
+
+    return session_answer(deferred, beginning->id, beginning->secret, deferred->request->who->name);
 }
 
 static void release_begin(struct deferred *deferred)

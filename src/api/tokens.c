@@ -66,17 +66,22 @@ static int run_issue(struct deferred *deferred, struct error *err)
     return token_create(api_control(deferred->api), &issuing->wish, &issuing->id, err);
 }
 
-static json_t *answer_issue(struct deferred *deferred)
+json_t *token_answer(const struct api *api, uint64_t id, const char *secret)
 {
-    const struct issuing *issuing = CONTAINER_OF(deferred, struct issuing, deferred);
-    const struct event_token *token =
-        token_list_find(&api_state(deferred->api)->tokens, issuing->id);
-    json_t *view = token ? view_token(deferred->api, token) : json_object();
-    AUTO_FREE char *text = mem_printf("tarn_%" PRIu64 "_%s", issuing->id, issuing->secret);
+    const struct event_token *token = token_list_find(&api_state(api)->tokens, id);
+    json_t *view = token ? view_token(api, token) : json_object();
+    AUTO_FREE char *text = mem_printf("tarn_%" PRIu64 "_%s", id, secret);
 
     json_object_set_new(view, "token", json_string(text));
     explicit_bzero(text, strlen(text));
     return view;
+}
+
+static json_t *answer_issue(struct deferred *deferred)
+{
+    const struct issuing *issuing = CONTAINER_OF(deferred, struct issuing, deferred);
+
+    return token_answer(deferred->api, issuing->id, issuing->secret);
 }
 
 static void release_issue(struct deferred *deferred)

@@ -42,7 +42,7 @@ void identity_release(struct identity *identity)
 static const char *const scope_names[SCOPES] = { "none", "read", "submit", "queues", "admin" };
 
 DEFINE_NAMES(identity_source_name, enum identity_source, "unknown", "peer", "engine", "stored",
-             "token", "proxy")
+             "token", "proxy", "password")
 
 const char *identity_scope_name(enum identity_scope scope)
 {

@@ -21,12 +21,13 @@ enum { IDENTITY_NAME_SIZE = 64 };
 
 /* The source of an identity. */
 enum identity_source {
-    IDENTITY_NOBODY, /* not known: only public requests are allowed */
-    IDENTITY_PEER,   /* from the kernel, for the peer of a Unix socket */
-    IDENTITY_ENGINE, /* from the engine to which the job was submitted */
-    IDENTITY_STORED, /* recorded when a repeating job was submitted */
-    IDENTITY_TOKEN,  /* from an access token */
-    IDENTITY_PROXY,  /* from a proxy that is trusted */
+    IDENTITY_NOBODY,   /* not known: only public requests are allowed */
+    IDENTITY_PEER,     /* from the kernel, for the peer of a Unix socket */
+    IDENTITY_ENGINE,   /* from the engine to which the job was submitted */
+    IDENTITY_STORED,   /* recorded when a repeating job was submitted */
+    IDENTITY_TOKEN,    /* from an access token */
+    IDENTITY_PROXY,    /* from a proxy that is trusted */
+    IDENTITY_PASSWORD, /* from the password of an account, for the login itself */
 };
 
 /* What a request may do at most; each scope includes those before it. */

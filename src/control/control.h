@@ -25,16 +25,17 @@
  * the system (-EINVAL, -ENOSPC, ...) are passed on unchanged; api/call.c has the one table from
  * codes to HTTP. */
 enum refusal {
-    REFUSED_BAD = -EINVAL,         /* the request is wrong in every state */
-    REFUSED_FORBIDDEN = -EACCES,   /* the requester may not do it */
-    REFUSED_NOT_FOUND = -ENOENT,   /* it names an object that does not exist */
-    REFUSED_CONFLICT = -EALREADY,  /* the present state does not allow it */
-    REFUSED_NEVER = -EDOM,         /* this cluster can never do it */
-    REFUSED_TOO_MANY = -EDQUOT,    /* a limit is reached */
-    REFUSED_METHOD = -ENOTSUP,     /* the path exists, but not with this method */
-    REFUSED_STOPPING = -ESHUTDOWN, /* the daemon is stopping */
-    REFUSED_TIMEOUT = -ETIMEDOUT,  /* the answer takes too long */
-    REFUSED_DISK_FULL = -ENOSPC,   /* nothing can be made durable */
+    REFUSED_BAD = -EINVAL,           /* the request is wrong in every state */
+    REFUSED_UNKNOWN = -EKEYREJECTED, /* the requester is not known */
+    REFUSED_FORBIDDEN = -EACCES,     /* the requester may not do it */
+    REFUSED_NOT_FOUND = -ENOENT,     /* it names an object that does not exist */
+    REFUSED_CONFLICT = -EALREADY,    /* the present state does not allow it */
+    REFUSED_NEVER = -EDOM,           /* this cluster can never do it */
+    REFUSED_TOO_MANY = -EDQUOT,      /* a limit is reached */
+    REFUSED_METHOD = -ENOTSUP,       /* the path exists, but not with this method */
+    REFUSED_STOPPING = -ESHUTDOWN,   /* the daemon is stopping */
+    REFUSED_TIMEOUT = -ETIMEDOUT,    /* the answer takes too long */
+    REFUSED_DISK_FULL = -ENOSPC,     /* nothing can be made durable */
 };
 
 /* The state, and the functions that change it. */

@@ -69,9 +69,18 @@ int token_create(const struct control *control, const struct token_wish *wish, u
                                                      .hash = wish->hash,
                                                      .scope = (uint8_t)wish->scope,
                                                      .queues = wish->queues,
+                                                     .from = wish->from,
                                                      .created = now,
                                                      .expires = usec_after(now, wish->life) } });
     return 0;
+}
+
+/* No longer than the token itself is valid. */
+static usec_t session_life(const struct event_token *token, usec_t now)
+{
+    usec_t rest = token->expires - now;
+
+    return rest < SESSION_LIFE ? rest : SESSION_LIFE;
 }
 
 int token_begin_session(const struct control *control, uint64_t from, const char *hash,
@@ -81,20 +90,46 @@ int token_begin_session(const struct control *control, uint64_t from, const char
 
     if (!token)
         return error_set(err, REFUSED_FORBIDDEN, "the code was used already");
+    if (token->kind == TOKEN_SESSION)
+        return error_set(err, REFUSED_FORBIDDEN, "a session cannot begin another one");
     bool is_code = token->kind == TOKEN_LOGIN;
     AUTO_FREE char *user = mem_string(token->user), *queues = mem_string(token->queues);
-    const struct token_wish wish = { .kind = TOKEN_SESSION,
-                                     .name = "session",
-                                     .user = user,
-                                     .uid = token->uid,
-                                     .scope = token->scope,
-                                     .queues = queues,
-                                     .hash = hash,
-                                     .life = SESSION_LIFE };
+    const struct token_wish wish = {
+        .kind = TOKEN_SESSION,
+        .name = "session",
+        .user = user,
+        .uid = token->uid,
+        .scope = token->scope,
+        .queues = queues,
+        .hash = hash,
+        .from = is_code ? 0 : from,
+        .life = is_code ? SESSION_LIFE : session_life(token, control_now(control)),
+    };
     if (is_code)
         control_emit(control,
                      (struct event){ .kind = EVENT_TOKEN_REMOVE, .token_remove = { .id = from } });
     return token_create(control, &wish, ret_id, err);
+}
+
+/* A stolen token of few rights must not end those with more. */
+static bool may_revoke(const struct identity *who, const struct event_token *token)
+{
+    return who->token == 0 || who->token == token->id ||
+           (who->scope >= token->scope && !who->queues);
+}
+
+static void remove_with_sessions(const struct control *control, const struct identity *who,
+                                 uint64_t id)
+{
+    const struct token_list *tokens = &control_state(control)->tokens;
+
+    for (size_t i = tokens->items.count; i-- > 0;) {
+        const struct event_token *token = &tokens->items.items[i];
+        if (token->id == id || token->from == id)
+            control_emit(control,
+                         (struct event){ .kind = EVENT_TOKEN_REMOVE,
+                                         .token_remove = { .id = token->id, .user = who->name } });
+    }
 }
 
 int token_revoke(const struct control *control, const struct identity *who, uint64_t id,
@@ -106,8 +141,11 @@ int token_revoke(const struct control *control, const struct identity *who, uint
         return error_set(err, REFUSED_NOT_FOUND, "token %" PRIu64 ": there is none", id);
     if (!identity_may(who, token->uid))
         return error_set(err, REFUSED_FORBIDDEN, "token %" PRIu64 ": it is %s's", id, token->user);
-    control_emit(control, (struct event){ .kind = EVENT_TOKEN_REMOVE,
-                                          .token_remove = { .id = id, .user = who->name } });
+    if (!may_revoke(who, token))
+        return error_set(err, REFUSED_FORBIDDEN,
+                         "token %" PRIu64 ": it has more rights than the token of this request",
+                         id);
+    remove_with_sessions(control, who, id);
     return 0;
 }
 

@@ -13,6 +13,7 @@
 
 #define TOKEN_LIFE_DEFAULT (90 * USEC_PER_DAY)
 #define TOKEN_LIFE_MAX     (366 * USEC_PER_DAY)
+#define TOKEN_LIFE_LOGIN   (7 * USEC_PER_DAY) /* of `tarn login --user` */
 #define LOGIN_LIFE         USEC_PER_MIN
 #define SESSION_LIFE       (12 * USEC_PER_HOUR)
 
@@ -25,6 +26,7 @@ struct token_wish {
     enum identity_scope scope;
     const char *queues; /* separated by commas; "": all */
     const char *hash;
+    uint64_t from; /* of a session: the access token that began it; 0: none */
     usec_t life;
 };
 
@@ -33,10 +35,11 @@ struct token_wish {
 int token_create(const struct control *control, const struct token_wish *wish, uint64_t *ret_id,
                  struct error *err);
 /* A session in place of a login's code, which is used up, or beside an access token; it has the
- * rights of `from`. */
+ * rights of `from`, and does not outlive an access token. */
 int token_begin_session(const struct control *control, uint64_t from, const char *hash,
                         uint64_t *ret_id, struct error *err);
-/* Allowed for its owner and administrators. */
+/* With the sessions that it began. Allowed for its owner and administrators; with a token, only for
+ * those that have no more rights, and for itself. */
 int token_revoke(const struct control *control, const struct identity *who, uint64_t id,
                  struct error *err);
 /* It is used now. Emits at most one event in an hour. */

@@ -560,6 +560,7 @@ static void close_all(struct daemon *daemon)
 {
     if (daemon->hub)
         hub_shut(daemon->hub);
+    api_shut(daemon->api);
     studies_destroy(daemon->studies);
     daemon->studies = NULL;
     forecaster_destroy(daemon->forecaster);

@@ -23,6 +23,7 @@ struct door_options {
     const char *certificate; /* PEM files; NULL: a self-signed certificate */
     const char *key;
     const char *hosts;        /* more names of this server, separated by commas; NULL: none */
+    const char *login;        /* "pam": take passwords of accounts; NULL: none */
     const char *proxy;        /* address of a trusted proxy; NULL: none */
     const char *proxy_secret; /* the file with its secret */
     const char *proxy_header; /* with the user; NULL: X-Forwarded-User */

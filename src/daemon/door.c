@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "io/file.h"
 #include "io/http.h"
 #include "io/log.h"
+#include "io/parts.h"
 #include "io/tls.h"
 
 enum { SECRET_MIN = 16, SECRET_MAX = 4096 };
@@ -116,6 +118,41 @@ static int trust_proxy(const struct door_options *options, struct door *door, st
     return 0;
 }
 
+/* Without a file of its own, PAM would take the rules for "other". */
+static int check_service(struct error *err)
+{
+    static const char *const places[] = { "/etc/pam.d/tarn", "/usr/lib/pam.d/tarn" };
+
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        if (access(places[i], R_OK) == 0)
+            return 0;
+    }
+    return error_set(
+        err, -ENOENT,
+        "--login pam: there is no %s, which says how PAM checks a password; the Debian "
+        "package installs one, and the source has dist/debian/tarn.pam",
+        places[0]);
+}
+
+/* A password must not get into a core file of this process. */
+static int take_passwords(const struct door_options *options, struct door *door, struct error *err)
+{
+    if (!options->login)
+        return 0;
+    if (strcmp(options->login, "pam") != 0)
+        return error_set(err, -EINVAL, "--login '%.40s': expected pam", options->login);
+    int code = part_find("tarn-login", "src/daemon/login", &door->login, err);
+    if (code < 0)
+        return error_prefix(err, code, "--login pam: this tarn was built without libpam");
+    code = check_service(err);
+    if (code == 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
+        code = error_set(err, -errno, "--login pam: %s", strerror(errno));
+    if (code == 0 && geteuid() != 0)
+        log_line(LOG_WARNING, "without root, only the password of this user can be checked");
+    door->port.login = door->login;
+    return code;
+}
+
 static void announce(const char *address, bool is_tls)
 {
     char fingerprint[TLS_FINGERPRINT_SIZE] = "none";
@@ -130,7 +167,7 @@ int door_open(const struct door_options *options, const char *state_dir, struct 
 {
     *ret = (struct door){ .fd = -1 };
     if (!options->address)
-        return 0;
+        return options->login ? error_set(err, -EINVAL, "--login: expected --listen, too") : 0;
     int code = listen_at(ret, options->address, err);
     if (code == 0 && ret->port.is_tls)
         code = open_tls(options, state_dir, err);
@@ -138,6 +175,8 @@ int door_open(const struct door_options *options, const char *state_dir, struct 
         code = split_hosts(ret, options->hosts, err);
     if (code == 0)
         code = trust_proxy(options, ret, err);
+    if (code == 0)
+        code = take_passwords(options, ret, err);
     if (code < 0) {
         door_release(ret);
         return code;
@@ -156,5 +195,6 @@ void door_release(struct door *door)
     if (door->secret.length > 0)
         explicit_bzero(door->secret.bytes, door->secret.length);
     text_release(&door->secret);
-    door->names = NULL;
+    free(door->login);
+    door->names = door->login = NULL;
 }

@@ -14,6 +14,7 @@ enum { DOOR_HOSTS_MAX = 32 };
 
 struct door {
     struct api_door port;
+    char *login; /* path of tarn-login; NULL: no passwords are taken */
     char *names, *hosts[DOOR_HOSTS_MAX + 1];
     struct text secret;
     int fd; /* listens; -1: there is no door, or the server has taken it */

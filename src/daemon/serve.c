@@ -32,6 +32,7 @@ enum {
     CERTIFICATE,
     KEY,
     HOSTS,
+    LOGIN,
     PROXY,
     PROXY_SECRET,
     PROXY_HEADER
@@ -61,6 +62,7 @@ const struct option_entry options_serve[] = {
     [CERTIFICATE] = { "tls-cert", 0, "FILE", "certificate in PEM (default: a self-signed one)" },
     [KEY] = { "tls-key", 0, "FILE", "its private key in PEM" },
     [HOSTS] = { "host", 0, "NAMES", "more names of this server, separated by commas" },
+    [LOGIN] = { "login", 0, "pam", "take the passwords of this machine's accounts, by PAM" },
     [PROXY] = { "proxy", 0, "ADDRESS", "trust the proxy at this address to identify users" },
     [PROXY_SECRET] = { "proxy-secret", 0, "FILE", "what it sends as Tarn-Proxy-Secret" },
     [PROXY_HEADER] = { "proxy-header", 0, "NAME",
@@ -117,6 +119,7 @@ static int check_options(const struct options *given, struct daemon_options *opt
                                            .certificate = values[CERTIFICATE],
                                            .key = values[KEY],
                                            .hosts = values[HOSTS],
+                                           .login = values[LOGIN],
                                            .proxy = values[PROXY],
                                            .proxy_secret = values[PROXY_SECRET],
                                            .proxy_header = values[PROXY_HEADER] };

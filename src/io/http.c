@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/http.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <gnutls/gnutls.h>
 #include <microhttpd.h>
@@ -19,6 +20,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "io/descriptors.h"
+#include "io/http_head.h"
 #include "io/peer.h"
 #include "io/tls.h"
 #include "io/tls_pump.h"
@@ -66,6 +68,7 @@ struct exchange {
     struct tls_pump *pump; /* of the tunnel; NULL: no TLS */
     const char *protocol;
     LIST(struct header) headers; /* of the reply */
+    size_t body_max;
     unsigned status;
     int passed_fd; /* -1: none */
     bool is_handled, is_suspended, is_too_large, is_too_many, is_open;
@@ -90,6 +93,11 @@ const char *http_header(const struct http_request *request, const char *name)
     return MHD_lookup_connection_value(exchange_of(request)->connection, MHD_HEADER_KIND, name);
 }
 
+unsigned http_header_count(const struct http_request *request, const char *name)
+{
+    return http_head_count(exchange_of(request)->connection, name);
+}
+
 const char *http_cookie(const struct http_request *request, const char *name)
 {
     return MHD_lookup_connection_value(exchange_of(request)->connection, MHD_COOKIE_KIND, name);
@@ -100,10 +108,15 @@ const char *http_address(const struct http_request *request, char buffer[HTTP_AD
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(
         exchange_of(request)->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     const struct sockaddr *address = info ? info->client_addr : NULL;
+    const struct sockaddr_in6 *six = (const void *)address;
     socklen_t size = address && address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
                                                                : sizeof(struct sockaddr_in);
 
     buffer[0] = '\0';
+    if (address && address->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
+        inet_ntop(AF_INET, &six->sin6_addr.s6_addr[12], buffer, HTTP_ADDRESS_SIZE);
+        return buffer;
+    }
     if (address && (address->sa_family == AF_INET || address->sa_family == AF_INET6))
         getnameinfo(address, size, buffer, HTTP_ADDRESS_SIZE, NULL, 0, NI_NUMERICHOST);
     return buffer;
@@ -160,10 +173,25 @@ static void resume(struct exchange *exchange)
     go_on(exchange->server);
 }
 
+/* What one user may see is for no other one, also not in a proxy that keeps replies. */
+static void add_headers(const struct exchange *exchange, struct MHD_Response *response)
+{
+    bool has_rule = false;
+
+    LIST_EACH (const struct header, header, &exchange->headers) {
+        MHD_add_response_header(response, header->name, header->value);
+        has_rule |= strcmp(header->name, "Cache-Control") == 0;
+    }
+    if (!exchange->server->admit)
+        return;
+    if (!has_rule)
+        MHD_add_response_header(response, "Cache-Control", "no-store");
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+}
+
 static void answer(struct exchange *exchange, unsigned status, struct MHD_Response *response)
 {
-    LIST_EACH (struct header, header, &exchange->headers)
-        MHD_add_response_header(response, header->name, header->value);
+    add_headers(exchange, response);
     exchange->status = status;
     exchange->response = response;
     if (exchange->is_suspended) {
@@ -411,6 +439,13 @@ static void refuse_visitor(struct exchange *exchange)
         refuse(exchange, MHD_HTTP_FORBIDDEN, "forbidden", exchange->err.text);
 }
 
+static void refuse_size(struct exchange *exchange)
+{
+    refuse(exchange, MHD_HTTP_CONTENT_TOO_LARGE, "too_large",
+           exchange->body_max == HTTP_BODY_MAX ? "request: larger than 32 MiB"
+                                               : "request: larger than 8 KiB, and without a token");
+}
+
 static void take_body(struct exchange *exchange, const char *bytes, size_t length)
 {
     struct http_server *server = exchange->server;
@@ -419,8 +454,10 @@ static void take_body(struct exchange *exchange, const char *bytes, size_t lengt
 
     if (exchange->refusal != 0)
         return;
+    bool is_stranger = server->admit && exchange->who.source == IDENTITY_NOBODY;
+    exchange->body_max = is_stranger ? HTTP_BODY_STRANGER_MAX : HTTP_BODY_MAX;
     map_get(&server->bodies, exchange->request.who->uid, &own);
-    if (exchange->request.body.length + length > HTTP_BODY_MAX)
+    if (exchange->request.body.length + length > exchange->body_max)
         exchange->is_too_large = true;
     else if (own + length > HTTP_BODIES_USER_MAX || server->body_bytes + length > HTTP_BODIES_MAX)
         exchange->is_too_many = true;
@@ -494,6 +531,19 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
         shutdown(info->connect_fd, SHUT_RDWR);
 }
 
+/* What follows on the connection may be anything: it is closed, and its bytes are not read. */
+static bool refuse_head(struct exchange *exchange)
+{
+    const char *trouble = http_head_trouble(exchange->connection);
+
+    if (!trouble)
+        return false;
+    AUTO_FREE char *words = mem_printf("request: %s", trouble);
+    http_header_add(&exchange->request, "Connection", "close");
+    refuse(exchange, MHD_HTTP_BAD_REQUEST, "bad_request", words);
+    return true;
+}
+
 static void begin(struct exchange *exchange, const char *method, const char *path)
 {
     struct http_server *server = exchange->server;
@@ -506,12 +556,22 @@ static void begin(struct exchange *exchange, const char *method, const char *pat
     exchange->request.method = method;
     exchange->request.path = path;
     exchange->request.who = &visitor_of(exchange->connection)->who;
-    if (!server->admit)
+    if (refuse_head(exchange) || !server->admit)
         return;
     exchange->who = IDENTITY_NONE;
     exchange->request.who = &exchange->who;
     exchange->refusal =
         server->admit(server->user, &exchange->request, &exchange->who, &exchange->err);
+}
+
+static enum MHD_Result send_response(struct exchange *exchange)
+{
+    enum MHD_Result result =
+        MHD_queue_response(exchange->connection, exchange->status, exchange->response);
+
+    MHD_destroy_response(exchange->response);
+    exchange->response = NULL;
+    return result;
 }
 
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *url,
@@ -527,7 +587,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         exchange->connection = connection;
         *context = exchange;
         begin(exchange, method, url);
-        return MHD_YES;
+        return exchange->response ? send_response(exchange) : MHD_YES;
     }
     if (*upload_size > 0) {
         take_body(exchange, upload, *upload_size);
@@ -541,8 +601,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         if (exchange->refusal != 0)
             refuse_visitor(exchange);
         else if (exchange->is_too_large)
-            refuse(exchange, MHD_HTTP_CONTENT_TOO_LARGE, "too_large",
-                   "request: larger than 32 MiB");
+            refuse_size(exchange);
         else if (exchange->is_too_many)
             refuse(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "too_many",
                    "request: too many large requests at once; try again");
@@ -561,10 +620,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         open_tunnel(exchange);
         return MHD_YES;
     }
-    enum MHD_Result result = MHD_queue_response(connection, exchange->status, exchange->response);
-    MHD_destroy_response(exchange->response);
-    exchange->response = NULL;
-    return result;
+    return send_response(exchange);
 }
 
 static void release_body(struct exchange *exchange)

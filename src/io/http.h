@@ -29,8 +29,9 @@
 
 enum {
     HTTP_BODY_MAX = 32 << 20,
-    HTTP_BODIES_MAX = 96 << 20,      /* of all requests being received */
-    HTTP_BODIES_USER_MAX = 33 << 20, /* of one user's */
+    HTTP_BODY_STRANGER_MAX = 8 << 10, /* of a peer that `admit` does not know */
+    HTTP_BODIES_MAX = 96 << 20,       /* of all requests being received */
+    HTTP_BODIES_USER_MAX = 33 << 20,  /* of one user's */
     HTTP_CONNECTIONS_MAX = 768,
     HTTP_CONNECTIONS_USERS_MAX = 704,   /* of all but root and the owner */
     HTTP_CONNECTIONS_USER_MAX = 48,     /* of one of them */
@@ -84,11 +85,14 @@ const char *http_query_unknown(const struct http_request *request, const char *c
 
 /* A header, or a cookie; NULL: none. */
 const char *http_header(const struct http_request *request, const char *name);
+unsigned http_header_count(const struct http_request *request, const char *name);
 const char *http_cookie(const struct http_request *request, const char *name);
-/* The address of the peer without its port; "": a Unix socket. */
+/* The address of the peer without its port, of IPv4 also where it came over IPv6; "": a Unix
+ * socket. */
 enum { HTTP_ADDRESS_SIZE = 48 };
 const char *http_address(const struct http_request *request, char buffer[HTTP_ADDRESS_SIZE]);
-/* Add a header to the reply, before it; both are copied. */
+/* Add a header to the reply, before it; both are copied. With `admit`, a reply without a
+ * Cache-Control is stored by no cache, and no browser guesses the type of one. */
 void http_header_add(struct http_request *request, const char *name, const char *value);
 
 /* Whether the peer of an unanswered request has disconnected. */

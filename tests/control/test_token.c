@@ -89,6 +89,52 @@ static void a_use_is_recorded_once_an_hour(void **state)
     token_note_use(&desk->control, 77); /* there is none */
 }
 
+static void a_session_ends_with_its_token(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    uint64_t token = 0, session = 0, again = 0;
+
+    ASSERT_DONE(create(desk, "short", "", USEC_PER_MIN, &token, &err));
+    ASSERT_DONE(token_begin_session(&desk->control, token, "11", &session, &err));
+    assert_int_equal(token_list_find(&desk->state->tokens, session)->expires,
+                     desk->now + USEC_PER_MIN);
+    ASSERT_REFUSED(desk, token_begin_session(&desk->control, session, "22", &again, &err),
+                   REFUSED_FORBIDDEN, "a session cannot begin another one");
+    ASSERT_DONE(token_revoke(&desk->control, &desk->ana, token, &err));
+    assert_int_equal(desk->state->tokens.items.count, 0);
+    ASSERT_DONE(create(desk, "long", "", 90 * USEC_PER_DAY, &token, &err));
+    ASSERT_DONE(token_begin_session(&desk->control, token, "11", &session, &err));
+    assert_int_equal(token_list_find(&desk->state->tokens, session)->expires,
+                     desk->now + SESSION_LIFE);
+    ASSERT_DONE(token_revoke(&desk->control, &desk->ana, session, &err));
+    assert_non_null(token_list_find(&desk->state->tokens, token));
+}
+
+static void a_token_revokes_none_with_more_rights(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    static const char words[] = "token 1: it has more rights than the token of this request";
+    struct identity narrow = desk->ana;
+    uint64_t strong = 0, weak = 0;
+
+    desk_configure(desk, "{queues: {a: {}}}");
+    ASSERT_DONE(create(desk, "strong", "", USEC_PER_DAY, &strong, &err));
+    ASSERT_DONE(create(desk, "weak", "a", USEC_PER_DAY, &weak, &err));
+    narrow.token = weak;
+    identity_narrow(&narrow, SCOPE_SUBMIT, "a");
+    ASSERT_REFUSED(desk, token_revoke(&desk->control, &narrow, strong, &err), REFUSED_FORBIDDEN,
+                   words);
+    identity_narrow(&narrow, SCOPE_READ, NULL);
+    ASSERT_REFUSED(desk, token_revoke(&desk->control, &narrow, strong, &err), REFUSED_FORBIDDEN,
+                   words);
+    ASSERT_DONE(token_revoke(&desk->control, &narrow, weak, &err));
+    narrow = desk->ana;
+    narrow.token = 77;
+    ASSERT_DONE(token_revoke(&desk->control, &narrow, strong, &err));
+}
+
 static void tokens_survive_a_snapshot(void **state)
 {
     (void)state;
@@ -162,6 +208,8 @@ int main(void)
         cmocka_unit_test(those_that_have_expired_go_when_another_one_is_made),
         cmocka_unit_test(the_number_of_a_user_is_limited),
         cmocka_unit_test(a_use_is_recorded_once_an_hour),
+        cmocka_unit_test(a_session_ends_with_its_token),
+        cmocka_unit_test(a_token_revokes_none_with_more_rights),
         cmocka_unit_test(tokens_survive_a_snapshot),
         cmocka_unit_test(a_token_for_queues_changes_no_job_of_others),
         cmocka_unit_test(the_scope_of_a_token_is_below_its_owners_rights),

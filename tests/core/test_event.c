@@ -87,6 +87,8 @@ static void missing_fields_read_as_nothing(void **state)
     assert_int_equal(event.submit.request.gpu_alternatives, 0);
 }
 
+#define NEWER ": a newer version of tarn wrote it; install that one again"
+
 static void what_makes_no_sense_is_refused(void **state)
 {
     static const struct {
@@ -96,8 +98,8 @@ static void what_makes_no_sense_is_refused(void **state)
     } cases[] = {
         { "", 0, "event: cut short" },
         { "\x0a", 1, "event: cut short" },
-        { "\x00\x01", 2, "event: kind 0 is not known" },
-        { "\x7f\x01", 2, "event: kind 127 is not known" },
+        { "\x00\x01", 2, "event: kind 0 is not known" NEWER },
+        { "\x7f\x01", 2, "event: kind 127 is not known" NEWER },
         { "\x0a\x01\x04", 3, "event submit: record submit: cut short" },
         { "\x0a\x01\x1b\x02\x07\x05", 6, "event submit: record request: cut short" },
     };

@@ -3,6 +3,7 @@
 
 import json
 import os
+import pwd
 import re
 import shutil
 import socket
@@ -12,13 +13,13 @@ import subprocess
 import pytest
 
 import tarn_test
-from test_door import message
+from test_door import PROXY_SECRET, Box, message
 from webpage import box  # noqa: F401 (a fixture)
 
 
-def say(box, request):
+def say(box, request, source=""):
     """What the server answers to these bytes, until it closes or is silent."""
-    link = ssl._create_unverified_context().wrap_socket(socket.create_connection(("127.0.0.1", box.port), timeout=5))
+    link = ssl._create_unverified_context().wrap_socket(socket.create_connection(("127.0.0.1", box.port), timeout=5, source_address=(source, 0)))
     reply = b""
     try:
         link.sendall(request)
@@ -33,11 +34,11 @@ def say(box, request):
     return reply
 
 
-def request(box, target, method="GET", headers=(), token=None):
+def request(box, target, method="GET", headers=(), token=None, source=""):
     lines = ["%s %s HTTP/1.1" % (method, target), "Host: localhost", "Connection: close", "Content-Length: 0", *headers]
     if token:
         lines.append("Authorization: Bearer " + token)
-    return say(box, "\r\n".join(lines + ["", ""]).encode("latin-1"))
+    return say(box, "\r\n".join(lines + ["", ""]).encode("latin-1"), source)
 
 
 WEAK = ["NULL", "aNULL", "RC4", "3DES", "EXPORT", "DES", "MD5", "kRSA", "AES128-SHA", "ECDHE+SHA1+AES", "ECDHE-RSA-AES128-SHA256"]
@@ -92,6 +93,67 @@ def test_bytes_that_are_no_honest_request_show_nothing(box, bytes):
     assert b"secret-name" not in reply and b" 101 " not in reply and b" 200 " not in reply, reply[:300]
 
 
+ASK = "GET /v1/whoami HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer %s\r\n\r\n"
+CHUNKED = "Transfer-Encoding: chunked"
+
+
+@pytest.mark.parametrize("headers,body", [
+    (["Content-Length: 5", CHUNKED], "0\r\n\r\n"), ([CHUNKED, "Content-Length: 5"], "0\r\n\r\n"), (["Content-Length: 0", "Content-Length: 2"], "{}"),
+    (["Content-Length: 2, 2"], "{}"), (["Content-Length: +2"], "{}"), (["Content-Length: -2"], "{}"), (["Content-Length: 0x2"], "{}"), (["Content-Length : 2"], "{}"),
+    (["Transfer-Encoding: xchunked"], "0\r\n\r\n"), (["Transfer-Encoding: identity", CHUNKED], "0\r\n\r\n"),
+    (["Transfer-Encoding: gzip, chunked"], "0\r\n\r\n"), (["Transfer-Encoding:", " chunked"], "0\r\n\r\n"), (["Transfer-Encoding : chunked"], "0\r\n\r\n"),
+    (["Host: evil.example"], ""), (["Authorization: Bearer x"], ""), (["Cookie: a=b", "Cookie: c=d"], ""), (["Origin: https://localhost"] * 2, ""),
+    ([CHUNKED], "-2\r\n{}\r\n0\r\n\r\n"), ([CHUNKED], "10000000000000002\r\n{}\r\n0\r\n\r\n"),
+])
+def test_an_ambiguous_request_ends_the_connection(box, headers, body):
+    """A proxy in front may see another end of the request: what follows must not be answered as the next one."""
+    token = box.token(scope="read")
+    head = ["POST /v1/when HTTP/1.1", "Host: localhost", "Authorization: Bearer " + token, *headers, "", body]
+    reply = say(box, ("\r\n".join(head) + ASK % token).encode())
+    assert re.match(rb"HTTP/1\.1 4\d\d ", reply) and b'"by":"token"' not in reply, reply
+    assert b'"by":"token"' in say(box, (ASK % token).encode())
+
+
+def test_no_cache_keeps_a_reply_and_no_browser_guesses_its_type(box):
+    number = box.daemon.api.submit(command=["echo", "<html>"], env=box.daemon.env())
+    box.daemon.api.wait_end(number)
+    token = box.token(scope="submit")
+    for path in ("/v1/jobs", "/v1/jobs/%d" % number, "/v1/jobs/%d/output" % number, "/v1/nothing", "/v1/daemon", "/metrics", "/v1/tokens", "/v1/login"):
+        for one in (token, None):
+            head = request(box, path, token=one).partition(b"\r\n\r\n")[0]
+            assert b"\r\nCache-Control: no-store" in head and b"\r\nX-Content-Type-Options: nosniff" in head, (path, head)
+    assert b"\r\nCache-Control: no-cache" in request(box, "/")
+
+
+def test_a_cookie_of_another_name_in_the_domain_is_none(box):
+    """A neighbour, evil.example.org, can plant a cookie for example.org, but none with this prefix."""
+    token = box.token(scope="submit")
+    assert b" 401 " in request(box, "/v1/whoami", headers=["Cookie: tarn=" + token])
+    assert b" 200 " in request(box, "/v1/whoami", headers=["Cookie: tarn=tarn_1_x; __Host-tarn=" + token])
+    assert re.search(rb"Set-Cookie: __Host-tarn=[^;]+; Path=/; (?!.*Domain)", request(box, "/v1/session", "POST", token=token))
+
+
+def test_only_the_proxy_itself_names_users():
+    root = tarn_test.make_folder()
+    secret = os.path.join(root, "secret")
+    with open(secret, "w") as file:
+        os.chmod(secret, 0o600)
+        file.write(PROXY_SECRET)
+    name = pwd.getpwuid(os.geteuid()).pw_name
+    other = Box(root, "--proxy", "127.0.0.2", "--proxy-secret", secret)
+    try:
+        good = ["Tarn-Proxy-Secret: " + PROXY_SECRET, "X-Forwarded-User: " + name]
+        assert b" 401 " in request(other, "/v1/whoami", headers=good)  # not from its address
+        assert b" 401 " in request(other, "/v1/whoami", headers=good + ["X-Forwarded-For: 127.0.0.2", "X-Real-IP: 127.0.0.2", "Forwarded: for=127.0.0.2"])
+        assert b'"by":"proxy"' in request(other, "/v1/whoami", headers=good, source="127.0.0.2")
+        for more in (["X-Forwarded-User: nobody"], ["Tarn-Proxy-Secret: x"]):  # what a client sent, and the proxy did not remove
+            for headers in (good + more, more + good):
+                assert b" 401 " in request(other, "/v1/whoami", headers=headers, source="127.0.0.2")
+    finally:
+        other.stop()
+        tarn_test.remove_folder(root)
+
+
 @pytest.mark.parametrize("host", ["localhost.evil.example", "evil.example#localhost", "localhost@evil.example", "127.0.0.1.evil.example", ""])
 def test_a_name_that_was_rebound_is_refused(box, host):
     status, reply = box.ask("GET", "/v1/jobs", box.token(), host=host)
@@ -101,7 +163,7 @@ def test_a_name_that_was_rebound_is_refused(box, host):
 @pytest.mark.parametrize("origin", ["null", "http://localhost", "https://localhost.evil.example", "https://evil.example", "https://localhost:1"])
 def test_a_page_of_another_origin_cannot_use_the_cookie(box, origin):
     status, _ = box.ask("POST", "/v1/session", box.token(scope="submit"))
-    cookie = {"Cookie": "tarn=" + box.token(scope="submit"), "Origin": origin}
+    cookie = {"Cookie": "__Host-tarn=" + box.token(scope="submit"), "Origin": origin}
     assert status == 201
     for method, path in (("POST", "/v1/jobs"), ("DELETE", "/v1/session"), ("PUT", "/v1/config")):
         got, reply = box.ask(method, path, body={"command": ["true"]}, headers=cookie)
@@ -112,15 +174,67 @@ def test_a_session_is_new_whatever_cookie_came_along(box):
     """Fixation: the value that an attacker has planted is worth nothing."""
     planted = "tarn_1_" + "A" * 43
     link = box.token(scope="submit")
-    reply = request(box, "/v1/session", "POST", ["Cookie: tarn=" + planted], link)
-    cookie = re.search(rb"Set-Cookie: tarn=([^;]+); (.*)\r\n", reply)
+    reply = request(box, "/v1/session", "POST", ["Cookie: __Host-tarn=" + planted], link)
+    cookie = re.search(rb"Set-Cookie: __Host-tarn=([^;]+); (.*)\r\n", reply)
     assert cookie and cookie[1].decode() not in (planted, link)
     assert set(cookie[2].decode().split("; ")) >= {"HttpOnly", "Secure", "SameSite=Strict", "Path=/"}
-    assert b" 401 " in request(box, "/v1/whoami", headers=["Cookie: tarn=" + planted])
-    mine = "Cookie: tarn=" + cookie[1].decode()
+    assert b" 401 " in request(box, "/v1/whoami", headers=["Cookie: __Host-tarn=" + planted])
+    mine = "Cookie: __Host-tarn=" + cookie[1].decode()
     assert b" 200 " in request(box, "/v1/whoami", headers=[mine])
     assert b" 200 " in request(box, "/v1/session", "DELETE", [mine, "Origin: https://localhost"])
     assert b" 401 " in request(box, "/v1/whoami", headers=[mine])
+
+
+def session_of(box, token):
+    return "Cookie: __Host-tarn=" + re.search(rb"Set-Cookie: __Host-tarn=([^;]+)", request(box, "/v1/session", "POST", token=token))[1].decode()
+
+
+def test_a_session_is_no_way_to_keep_a_token_that_ends(box):
+    """A stolen token must not become a session that outlives it."""
+    token = box.token(scope="submit", expires_in="1h")
+    session = session_of(box, token)
+    assert b" 403 " in request(box, "/v1/session", "POST", [session])  # no session from a session
+    of_token, of_session = [entry["expires"] for entry in box.ask("GET", "/v1/tokens", token)[1]["tokens"]][-2:]
+    assert of_session <= of_token
+    assert b" 200 " in request(box, "/v1/whoami", headers=[session])
+    assert box.ask("DELETE", "/v1/tokens/%s" % token.split("_")[1], token)[0] == 200
+    assert b" 401 " in request(box, "/v1/whoami", headers=[session])
+
+
+# What a token of each scope may do; the rest needs an administrator.
+READS = {"estimateDocument", "chooseModel", "askWhatIf", "rehearse", "beginSession", "endSession", "logIn"}
+
+
+def test_no_route_lets_a_token_do_more_than_its_scope(box):
+    """Every route of the API with a token of every scope, of a user with all rights."""
+    document = box.daemon.api.get("/v1/openapi.json")
+    tokens = {scope: box.token(scope=scope) for scope in ("read", "submit", "queues", "admin")}
+    count = 0
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            if method not in ("get", "post", "put", "patch", "delete") or operation["operationId"] in ("followAll", "stopDaemon", "endSession"):
+                continue
+            target = re.sub(r"\{(\w+)\}", lambda part: {"gpu": "none", "node": "none", "index": "0"}.get(part[1], "999999"), path)
+            for scope, token in tokens.items():
+                status, reply = box.ask(method.upper(), target, token, None if method == "get" else {})
+                needs = "read" if method == "get" or operation["operationId"] in READS else "submit"
+                count += 1
+                if scope == "read" and needs == "submit":
+                    assert status == 403 and ("the scope of the token is 'read'" in message(reply)), (method, path, reply)
+                assert status != 401 and status < 500, (method, path, scope, reply)
+                if operation["description"] == "Callers: administrators." and scope != "admin":
+                    assert status == 403 and "expected 'admin'" in message(reply), (method, path, scope, reply)
+    assert count > 250
+    assert box.ask("POST", "/v1/stop", tokens["queues"])[0] == 403
+    for scope in ("read", "submit", "queues"):
+        assert box.ask("POST", "/v1/tokens", tokens[scope], {})[0] == 403
+
+
+def test_a_token_of_few_rights_ends_no_other_one(box):
+    weak, strong = box.token(scope="submit"), box.token(scope="admin")
+    status, reply = box.ask("DELETE", "/v1/tokens/%s" % strong.split("_")[1], weak)
+    assert status == 403 and "more rights" in message(reply), reply
+    assert box.ask("DELETE", "/v1/tokens/%s" % weak.split("_")[1], weak)[0] == 200
 
 
 def test_secrets_are_in_no_log_no_file_and_no_process(box):

@@ -172,10 +172,10 @@ def test_a_page_of_another_site_changes_nothing(box):
     token = box.token()
     job = {"command": ["true"]}
     for origin in ["https://evil.example.com", "null", "http://localhost:%d" % box.port, "https://localhost:1"]:
-        status, reply = box.ask("POST", "/v1/jobs", body=job, headers={"Origin": origin, "Cookie": "tarn=" + token},
+        status, reply = box.ask("POST", "/v1/jobs", body=job, headers={"Origin": origin, "Cookie": "__Host-tarn=" + token},
                                 host="localhost:%d" % box.port)
         assert status == 403 and "another site" in message(reply), origin
-    status, _ = box.ask("POST", "/v1/jobs", body=job, headers={"Origin": box.url, "Cookie": "tarn=" + token},
+    status, _ = box.ask("POST", "/v1/jobs", body=job, headers={"Origin": box.url, "Cookie": "__Host-tarn=" + token},
                         host="localhost:%d" % box.port)
     assert status == 201
 

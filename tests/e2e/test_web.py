@@ -27,7 +27,7 @@ def test_a_login_works_once(box, browser):
     code = address.split("#")[1]
     assert box.ask("POST", "/v1/session", code, {})[0] == 401
     assert box.ask("GET", "/v1/jobs", code)[0] == 401
-    cookie = browser.get_cookie("tarn")
+    cookie = browser.get_cookie("__Host-tarn")
     assert cookie["httpOnly"] and cookie["secure"] and cookie["sameSite"] == "Strict"
     page.press("Log out", "header")
     page.wait_for("Log in", "h1")

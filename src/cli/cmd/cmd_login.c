@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* login, logout: the access token for a daemon at https://... */
+/* login, logout: the access token for a daemon at https://..., given, or in place of a password */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -15,12 +16,15 @@
 #include "cli/https.h"
 #include "cli/screen.h"
 #include "cli/session.h"
+#include "io/client.h"
 
-enum { FINGERPRINT };
-enum { TOKEN_MAX = 256 };
+enum { FINGERPRINT, USER, FROM_STDIN };
+enum { SECRET_MAX = 600 };
 
 const struct option_entry options_login[] = {
     [FINGERPRINT] = { "fingerprint", 0, "SHA256", "accept the certificate with this fingerprint" },
+    [USER] = { "user", 0, "USER", "log in with the password of this user's account there" },
+    [FROM_STDIN] = { "password-stdin", 0, NULL, "read the password from standard input" },
     { 0 },
 };
 
@@ -104,26 +108,96 @@ static int ask_who(const struct credential *made, json_t **ret, struct error *er
     return code < 0 ? code : session_get(&session, "/v1/whoami", ret, err);
 }
 
+static int read_token(struct credential *made, struct error *err)
+{
+    char token[SECRET_MAX] = "";
+
+    if (!read_secret("Token: ", token, sizeof(token)))
+        return error_set(err, -EINVAL,
+                         "expected a token on standard input; tarn token create makes one on the "
+                         "machine of the daemon");
+    made->token = mem_string(token);
+    explicit_bzero(token, sizeof(token));
+    return 0;
+}
+
+/* POST the password, over a connection that the fingerprint vouches for. */
+static int send_password(const struct credential *made, const struct text *body, json_t **ret,
+                         struct error *err)
+{
+    struct client_reply reply;
+    struct https https = { 0 };
+
+    int code = https_open_with(made->url, made->fingerprint, NULL, &https, err);
+    if (code < 0)
+        return code;
+    char *const words[] = { https.words[0], https.words[1], https.words[2], https.words[3], NULL };
+    const struct dial_place place = { .name = https.url,
+                                      .program = words,
+                                      .headers = https.headers };
+    AUTO(client) struct client *client = client_create(&place);
+    const struct client_request request = {
+        .method = "POST", .path = "/v1/login", .body = body->bytes, .length = body->length
+    };
+    code = client_call(client, &request, &reply, err);
+    if (code == 0 && reply.status >= 400)
+        code = refusal_read(reply.status, text_string(&reply.body), reply.body.length, err);
+    else if (code == 0)
+        code = json_parse(reply.body.bytes, reply.body.length, CLIENT_REPLY_MAX,
+                          "answer of the daemon", ret, err);
+    client_reply_release(&reply);
+    for (size_t i = 0; i < HTTPS_WORDS; i++)
+        free(https.words[i]);
+    free(https.url);
+    free(https.headers);
+    return code;
+}
+
+static int trade_password(const char *user, const struct options *options, struct credential *made,
+                          struct error *err)
+{
+    AUTO_FREE char *prompt = mem_printf("Password of %s at %s: ", user, made->url);
+    char password[SECRET_MAX] = "";
+    AUTO(json) json_t *reply = NULL;
+
+    if (!options->values[FROM_STDIN] && !isatty(STDIN_FILENO))
+        return error_set(
+            err, -EINVAL,
+            "standard input is no terminal; expected --password-stdin, which reads the "
+            "password from it");
+    prctl(PR_SET_DUMPABLE, 0); /* no core file has it */
+    if (!read_secret(prompt, password, sizeof(password)))
+        return error_set(err, -EINVAL, "expected a password on standard input");
+    AUTO(json) json_t *wish = json_pack("{s:s, s:s}", "user", user, "password", password);
+    AUTO_FREE char *bytes = wish ? json_dumps(wish, JSON_COMPACT) : NULL;
+    const struct text body = { .bytes = bytes, .length = bytes ? strlen(bytes) : 0 };
+    int code = bytes ? send_password(made, &body, &reply, err)
+                     : error_set(err, -EINVAL, "the user or the password is not valid UTF-8");
+    explicit_bzero(password, sizeof(password));
+    if (bytes)
+        explicit_bzero(bytes, strlen(bytes));
+    if (code == 0)
+        made->token = mem_string(field_text(reply, "token"));
+    return code;
+}
+
 int run_login(const struct options *options)
 {
     struct credential made = { 0 };
+    const char *user = options->values[USER];
     AUTO(json) json_t *who = NULL;
-    char token[TOKEN_MAX] = "";
     struct error err;
 
+    if (options->values[FROM_STDIN] && !user)
+        return usage_wrong("login", "--password-stdin: expected --user USER, too");
     int code = url_of(options, &made.url, &err);
     if (code < 0)
         return usage_wrong("login", "%s", err.text);
     code = settle_fingerprint(made.url, options->values[FINGERPRINT], &made.fingerprint, &err);
-    if (code == 0 && !read_secret("Token: ", token, sizeof(token)))
-        code = error_set(&err, -EINVAL,
-                         "expected a token on standard input; tarn token create "
-                         "makes one on the machine of the daemon");
-    if (code == 0) {
-        made.token = mem_string(token);
+    if (code == 0)
+        code = user ? trade_password(user, options, &made, &err) : read_token(&made, &err);
+    if (code == 0)
         code = ask_who(&made, &who, &err);
-    }
-    explicit_bzero(token, sizeof(token));
     if (code == 0)
         code = credential_put(&made, &err);
     if (code == 0 && !reply_is_shown(who, made.url, options))

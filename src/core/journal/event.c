@@ -314,7 +314,10 @@ int event_decode(const void *bytes, size_t length, struct arena *arena, struct e
     const struct record_type *type =
         kind < EVENT_KIND_MAX ? event_type((enum event_kind)kind) : NULL;
     if (!type)
-        return error_set(err, -EBADMSG, "event: kind %" PRIu64 " is not known", kind);
+        return error_set(err, -EBADMSG,
+                         "event: kind %" PRIu64
+                         " is not known: a newer version of tarn wrote it; install that one again",
+                         kind);
     memset(ret, 0, sizeof(*ret));
     ret->kind = (enum event_kind)kind;
     ret->at = (usec_t)at;

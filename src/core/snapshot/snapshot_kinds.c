@@ -192,7 +192,7 @@ static const struct field token_fields[] = {
     RECORD_TEXT(struct event_token, 5, hash, ""),   RECORD_UINT(struct event_token, 6, scope, ""),
     RECORD_TEXT(struct event_token, 7, queues, ""), RECORD_INT(struct event_token, 8, created, ""),
     RECORD_INT(struct event_token, 9, expires, ""), RECORD_INT(struct event_token, 10, used, ""),
-    RECORD_UINT(struct event_token, 11, kind, ""),
+    RECORD_UINT(struct event_token, 11, kind, ""),  RECORD_UINT(struct event_token, 12, from, ""),
 };
 
 static const struct field cron_fields[] = {

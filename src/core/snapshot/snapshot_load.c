@@ -659,7 +659,9 @@ static int load_all(struct state *state, const char *s, const char *end, struct 
         if (used2 == 0 || length > (size_t)(end - s))
             return error_set(err, -EBADMSG, "snapshot: cut short");
         if (kind >= KIND_COUNT || !snapshot_type((unsigned)kind))
-            return error_set(err, -EBADMSG, "snapshot: kind %" PRIu64 " is not known", kind);
+            return error_set(
+                err, -EBADMSG,
+                "snapshot: kind %" PRIu64 " is not known: a newer version of tarn wrote it", kind);
         if ((next_id == 0) != (kind == WORLD) || (kind > QUEUE && state->queues.count < 2))
             return error_set(err, -EBADMSG, "snapshot: out of order");
         arena_clear(arena);

@@ -40,6 +40,12 @@ export async function getAgain(path) {
   return value;
 }
 
+// What the person saw who has logged out is not for the next one.
+export function forget() {
+  seen.clear();
+  for (const key of Object.keys(me)) delete me[key];
+}
+
 // The output of a job, as it comes; onText(text) until the signal aborts it or the job has ended.
 export async function follow(path, onText, signal) {
   const reply = await check(await fetch(path, { signal, credentials: "same-origin", cache: "no-store" }));

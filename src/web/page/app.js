@@ -3,7 +3,7 @@
 //
 // A view is a module: view(query, refresh, id) returns its content. `isForm` (or isForm(id)): what a person enters
 // there is kept, so it is drawn only when the address changes. leave(): another view follows. A view is loaded when it is first shown.
-import { ask, get, me } from "/web/api.js";
+import { ask, forget, get, me } from "/web/api.js";
 import { h, link, notice } from "/web/dom.js";
 import * as login from "/web/login.js";
 
@@ -111,12 +111,14 @@ function listen() {
 function showLogin() {
   isLoggedIn = false;
   turn++;
+  forget();
+  main.replaceChildren();
   if (events) events.close();
   leaveShown();
   connection.textContent = "";
   document.getElementById("who").replaceChildren();
   document.getElementById("views").replaceChildren();
-  put(login.view(enter), true);
+  login.view(enter).then((parts) => { if (!isLoggedIn) put(parts, true); }, (failure) => notice(failure.message, true));
   document.title = "Log in · tarn";
 }
 

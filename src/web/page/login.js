@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { ask } from "/web/api.js";
+import { ask, get } from "/web/api.js";
 import { h } from "/web/dom.js";
 
 // A token, or the code of `tarn web`, becomes a session.
@@ -15,22 +15,43 @@ export async function beginFromAddress() {
   await begin(code);
 }
 
-export function view(onDone) {
-  const field = h("input", { id: "token", type: "password", autocomplete: "off", required: true, size: "48" });
+// A form whose fields become the arguments of act(), in their order.
+function form(onDone, act, fields) {
   const words = h("p", { class: "bad", role: "alert" });
+  const button = h("button", {}, "Log in");
   async function submit(event) {
     event.preventDefault();
     words.textContent = "";
+    button.disabled = true;
     try {
-      await begin(field.value.trim());
+      await act(...fields.map(([, field]) => field.value));
       onDone();
     } catch (failure) {
       words.textContent = failure.message;
-      field.focus();
+      fields.at(-1)[1].focus();
+    } finally {
+      button.disabled = false;
     }
   }
-  return [h("h1", {}, "Log in"),
-    h("p", {}, "On the machine of the daemon, ", h("code", {}, "tarn web"), " opens this page with a login, and ",
-      h("code", {}, "tarn token create"), " makes a token."),
-    h("form", { onsubmit: submit }, h("label", { for: "token" }, "Access token", field), h("button", {}, "Log in")), words];
+  return [h("form", { onsubmit: submit }, ...fields.map(([title, field]) => h("label", { for: field.id }, title, field)), button), words];
+}
+
+const input = (id, attributes) => h("input", { id, required: true, ...attributes });
+
+function byPassword(onDone) {
+  return form(onDone, (user, password) => ask("POST", "/v1/login?session=1", { user, password }), [
+    ["User", input("user", { autocomplete: "username", maxlength: "63", size: "24" })],
+    ["Password", input("password", { type: "password", autocomplete: "current-password", size: "24" })]]);
+}
+
+function byToken(onDone) {
+  return [h("p", {}, "On the machine of the daemon, ", h("code", {}, "tarn web"), " opens this page with a login, and ",
+    h("code", {}, "tarn token create"), " makes a token."),
+  ...form(onDone, (token) => begin(token.trim()), [["Access token", input("token", { type: "password", autocomplete: "off", size: "48" })]])];
+}
+
+export async function view(onDone) {
+  const ways = await get("/v1/login");
+  return [h("h1", {}, "Log in"), ...(ways.password ? [h("p", {}, "With your account on the machine of the daemon:"), ...byPassword(onDone),
+    h("h2", {}, "With a token")] : []), ...byToken(onDone)];
 }
