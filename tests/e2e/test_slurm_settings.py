@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A wrong partition or account in the configuration, and a slurmctld that does not answer: what jobs do meanwhile, and what tarn says."""
+"""A wrong partition or account in the configuration, and a slurmctld that does not answer: what jobs do meanwhile, and what tarn says,
+also `tarn doctor`."""
+import json
 import os
 import signal
+import subprocess
 
 import pytest
 
 import slurm_accounting
 import slurm_cluster
-from tarn_test import as_user, wait_until
+from tarn_test import PATIENCE_S, TARN, as_user, wait_until
 
 REASON = slurm_cluster.missing_engine() or slurm_accounting.missing()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=REASON or "")
@@ -84,3 +87,36 @@ def test_a_slurmctld_that_does_not_answer_is_told(daemon, cluster):
     finally:
         os.kill(controller.pid, signal.SIGCONT)
     wait_until("it answers again", lambda: daemon.api.why(waiting)["engine"] is None)
+
+
+def test_doctor_looks_at_slurm(daemon, cluster):
+    def doctor(status):
+        done = subprocess.run([TARN, "doctor", "--json"], text=True, stdout=subprocess.PIPE, timeout=PATIENCE_S,
+                              env=dict(cluster.environment(), TARN_SOCKET=daemon.socket, **daemon.env()))
+        assert done.returncode == status, done
+        return {line["what"]: (line["grade"], line["text"]) for line in json.loads(done.stdout)}
+
+    daemon.api.put("/v1/config", {"slurm": {"partition": "gpu", "account": "lab"}})
+    found = doctor(0)
+    assert found["slurmctld"] == ("ok", "Slurm %s, cluster tarn" % cluster.run("sinfo", "--version").split()[1])
+    assert found["partition"] == ("ok", "gpu: nodes n[1-2], 8 GPUs") and found["account"] == ("ok", "lab")
+    assert found["mode"] == ("ok", "job: each attempt is a Slurm job")
+    assert found["rights"] == ("ok", "the daemon is root's: each job runs as its user")
+    assert found["gres"] == ("ok", "GresTypes is gpu") and "select" not in found
+    assert found["fence"][0] == "note" and "TaskPlugin is task/none" in found["fence"][1]
+    assert daemon.state in found["shared"][1]
+    daemon.api.put("/v1/config", {"slurm": {"partition": "gpuu", "account": "lav"}})
+    found = doctor(1)
+    assert found["partition"] == ("bad", "there is no 'gpuu' (slurm: partition); there are: gpu, short")
+    assert found["account"][0] == "bad" and "there is no 'lav'" in found["account"][1]
+    cluster.stop_controller()
+    try:
+        assert doctor(1)["slurmctld"][0] == "bad"
+    finally:
+        cluster.start_controller()
+
+
+def test_doctor_names_a_configuration_of_slurm_that_is_not_there(daemon, tmp_path):
+    done = subprocess.run([TARN, "doctor"], text=True, stdout=subprocess.PIPE, timeout=PATIENCE_S,
+                          env=dict(daemon.environment(), TARN_SOCKET=daemon.socket, SLURM_CONF=str(tmp_path / "none")))
+    assert done.returncode == 1 and f"BAD   slurm.conf {tmp_path}/none: cannot be read" in done.stdout, done.stdout
