@@ -653,7 +653,6 @@ static void note_problem(const struct slurm_news *news)
 static void on_news(void *user, struct slurm_news *news)
 {
     (void)user;
-    slurm_worker_settings(only.worker, only.options.rules);
     if (news->kind == SLURM_NEWS_SUBMITTED)
         on_submitted(news);
     else if (news->kind == SLURM_NEWS_BARRED)
@@ -674,6 +673,7 @@ static void on_tick(uv_timer_t *timer)
 {
     uint64_t now = uv_now(timer->loop);
 
+    slurm_worker_settings(only.worker, only.options.rules);
     for (size_t i = 0; i < only.attempts.count; i++) {
         struct attempt *attempt = &only.attempts.items[i];
         if (attempt->kill_at == 0 || now < attempt->kill_at)

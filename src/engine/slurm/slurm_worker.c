@@ -354,11 +354,7 @@ static void repeat_barred(struct slurm_worker *worker)
     LIST(struct request)
     again = { worker->barred.items, worker->barred.count, worker->barred.capacity };
 
-    uv_mutex_lock(&worker->mutex);
-    bool is_due = worker->is_changed || uv_hrtime() >= worker->barred_due;
-    worker->is_changed = false;
-    uv_mutex_unlock(&worker->mutex);
-    if (!is_due || again.count == 0)
+    if (again.count == 0)
         return;
     memset(&worker->barred, 0, sizeof(worker->barred));
     LIST_EACH (struct request, request, &again)
@@ -415,14 +411,26 @@ static uint64_t next_look(struct worker_times *times, uint64_t began, bool is_ha
     return now + wait;
 }
 
+/* Whether the settings are others than at the last look. */
+static bool take_change(struct slurm_worker *worker)
+{
+    uv_mutex_lock(&worker->mutex);
+    bool is_changed = worker->is_changed;
+    worker->is_changed = false;
+    uv_mutex_unlock(&worker->mutex);
+    return is_changed;
+}
+
 static void look(struct slurm_worker *worker, struct worker_times *times, bool is_hasty)
 {
     uint64_t now = uv_hrtime();
+    bool is_changed = take_change(worker);
 
     look_at_jobs(worker);
-    repeat_barred(worker);
+    if (is_changed || now >= worker->barred_due)
+        repeat_barred(worker);
     times->due = next_look(times, now, is_hasty);
-    if (now < times->nodes_due)
+    if (now < times->nodes_due && !is_changed)
         return;
     look_at_nodes(worker);
     times->nodes_due = uv_hrtime() + (is_hasty ? NODES_SOON_MS : NODES_EVERY_MS) * MS;
