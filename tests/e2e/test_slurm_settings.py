@@ -99,11 +99,11 @@ def test_doctor_looks_at_slurm(daemon, cluster):
     daemon.api.put("/v1/config", {"slurm": {"partition": "gpu", "account": "lab"}})
     found = doctor(0)
     assert found["slurmctld"] == ("ok", "Slurm %s, cluster tarn" % cluster.run("sinfo", "--version").split()[1])
-    assert found["partition"] == ("ok", "gpu: nodes n[1-2], 8 GPUs") and found["account"] == ("ok", "lab")
+    assert found["partition"] == ("ok", "gpu: nodes n[1-2] with gpu:h100:4") and found["account"] == ("ok", "lab")
     assert found["mode"] == ("ok", "job: each attempt is a Slurm job")
     assert found["rights"] == ("ok", "the daemon is root's: each job runs as its user")
     assert found["gres"] == ("ok", "GresTypes is gpu") and "select" not in found
-    assert found["fence"][0] == "note" and "TaskPlugin is task/none" in found["fence"][1]
+    assert found["node fence"][0] == "note" and "TaskPlugin is task/none" in found["node fence"][1]
     assert daemon.state in found["shared"][1]
     daemon.api.put("/v1/config", {"slurm": {"partition": "gpuu", "account": "lav"}})
     found = doctor(1)

@@ -148,9 +148,9 @@ static void look_at_settings(const struct site *site)
     else
         doctor_say(GRADE_OK, "gres", "GresTypes is %s", gres);
     if (strstr(tasks, "task/cgroup") && strcmp(fence, "yes") == 0)
-        doctor_say(GRADE_OK, "fence", "jobs can open only their own GPUs (ConstrainDevices)");
+        doctor_say(GRADE_OK, "node fence", "jobs can open only their own GPUs (ConstrainDevices)");
     else
-        doctor_say(GRADE_NOTE, "fence",
+        doctor_say(GRADE_NOTE, "node fence",
                    "jobs can open each other's GPUs: TaskPlugin is %s, ConstrainDevices is %s; "
                    "expected task/cgroup in slurm.conf, and yes in cgroup.conf",
                    tasks[0] ? tasks : "not set", fence[0] ? fence : "not set");
@@ -176,28 +176,39 @@ static const struct slurm_line *find_partition(const struct site *site,
     return found;
 }
 
+/* The GPUs of its nodes: "gpu:h100:4" of each kind of node. */
+static char *gpus_of(const char *partition)
+{
+    AUTO_RELEASE(text) struct text all = { 0 };
+    struct text found = { 0 };
+    size_t length = strlen(partition);
+    struct error err;
+
+    if (import_ask("sinfo -h -o '%R %G'", &all, &err) < 0)
+        return text_take(&found);
+    for (char *rest = all.bytes, *line; (line = strsep(&rest, "\n"));) {
+        if (strncmp(line, partition, length) == 0 && line[length] == ' ' &&
+            strstr(line + length, "gpu"))
+            text_printf(&found, "%s%s", found.length > 0 ? ", " : "", line + length + 1);
+    }
+    return text_take(&found);
+}
+
 static void judge_partition(const struct slurm_line *line)
 {
-    const char *name = slurm_line_get(line, "PartitionName"),
-               *state = slurm_line_get(line, "State");
-    const char *tres = slurm_line_get(line, "TRES"), *nodes = slurm_line_get(line, "Nodes");
-    const char *gpus = tres ? strstr(tres, "gres/gpu=") : NULL;
+    const char *name = slurm_line_get(line, "PartitionName");
+    const char *state = slurm_line_get(line, "State"), *nodes = slurm_line_get(line, "Nodes");
+    AUTO_FREE char *gpus = gpus_of(name);
 
     if (!state || strcmp(state, "UP") != 0)
         doctor_say(GRADE_BAD, "partition", "%s is %s; expected UP", name, state ? state : "gone");
     else if (!nodes)
         doctor_say(GRADE_BAD, "partition", "%s has no nodes", name);
-    else if (tres && !strstr(tres, "gres/gpu"))
-        doctor_say(GRADE_NOTE, "partition",
-                   "%s has nodes %s, and Slurm counts no GPUs there: expected Gres=gpu:TYPE:N of "
-                   "its nodes (AccountingStorageTRES=gres/gpu counts them)",
-                   name, nodes);
-    else if (gpus)
-        doctor_say(GRADE_OK, "partition", "%s: nodes %s, %.*s GPUs", name, nodes,
-                   (int)strspn(gpus + strlen("gres/gpu="), "0123456789"),
-                   gpus + strlen("gres/gpu="));
+    else if (!gpus[0])
+        doctor_say(GRADE_BAD, "partition", "%s: no node has GPUs; expected Gres=gpu:TYPE:COUNT",
+                   name);
     else
-        doctor_say(GRADE_OK, "partition", "%s: nodes %s", name, nodes);
+        doctor_say(GRADE_OK, "partition", "%s: nodes %s with %s", name, nodes, gpus);
 }
 
 static void look_at_partition(const struct site *site)
