@@ -38,6 +38,9 @@ json_t *handle_nodes(struct call *call)
                              view_milli(total), "gpus_given", view_milli(given)));
         json_t *view = json_array_get(nodes, json_array_size(nodes) - 1);
         json_object_set_new(view, "drained", text_or_null(node->drained));
+        AUTO_RELEASE(text) struct text occupied = { 0 };
+        say_occupied(state, (uint32_t)i, &occupied);
+        json_object_set_new(view, "occupied", text_or_null(text_string(&occupied)));
         json_object_set_new(view, "spot", json_boolean(node->is_spot));
         json_object_set_new(view, "type", text_or_null(node->type));
         json_object_set_new(view, "price",

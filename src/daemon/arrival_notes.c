@@ -4,11 +4,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "api/estimates.h"
 #include "base/mem.h"
 #include "base/text.h"
 
-/* A reason with a time changes all the time: each is told at most once a minute. */
-enum { TICK_MS = 1000, EXPLAINED_AT_ONCE = 20, AGAIN_MS = 60000 };
+/* A reason with a time changes all the time: each is told at most so often. */
+enum { TICK_MS = 1000, EXPLAINED_AT_ONCE = 20, AGAIN_MS = 30000 };
 
 struct noted {
     uint64_t job;
@@ -22,6 +23,9 @@ struct arrival_notes {
     struct engine *engine;
     const struct api *api;
     LIST(struct noted) all; /* ascending by job */
+    uint64_t last;          /* job that was explained last: those after it come first */
+    struct forecast_waiter waiter;
+    bool is_waiting, is_fresh; /* for a forecast; is_fresh: it came for this turn */
 };
 
 static size_t place_of(const struct arrival_notes *notes, uint64_t job)
@@ -80,39 +84,76 @@ static void say_end(const struct arrival_notes *notes, const struct noted *noted
     tell(notes, noted, words, has_run && !was_stopped ? ENGINE_DONE : ENGINE_CANCELLED);
 }
 
-/* False: there is nothing more to tell. */
-static bool look_at(struct arrival_notes *notes, struct noted *noted, unsigned *explained)
+/* Tell the ends, and forget what has ended. */
+static void tell_ends(struct arrival_notes *notes)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < notes->all.count; i++) {
+        struct noted *noted = &notes->all.items[i];
+        const struct job *job = state_job(hub_state(notes->hub), noted->job);
+        if (job && job->state != JOB_ENDED) {
+            notes->all.items[kept++] = *noted;
+            continue;
+        }
+        say_end(notes, noted, job);
+        free(noted->name);
+        free(noted->words);
+    }
+    notes->all.count = kept;
+}
+
+static const struct job *due_job(const struct arrival_notes *notes, const struct noted *noted)
 {
     const struct job *job = state_job(hub_state(notes->hub), noted->job);
 
-    if (!job || job->state == JOB_ENDED) {
-        say_end(notes, noted, job);
+    return job && job->state < JOB_GRANTED && uv_now(notes->timer.loop) >= noted->due ? job : NULL;
+}
+
+static void on_forecast(struct forecast_waiter *waiter)
+{
+    struct arrival_notes *notes = CONTAINER_OF(waiter, struct arrival_notes, waiter);
+
+    notes->is_waiting = false;
+    notes->is_fresh = true;
+}
+
+/* The forecast is renewed only for those who ask. */
+static bool is_forecast_fresh(struct arrival_notes *notes)
+{
+    if (notes->is_waiting)
         return false;
-    }
-    if (job->state < JOB_GRANTED && *explained < EXPLAINED_AT_ONCE &&
-        uv_now(notes->timer.loop) >= noted->due) {
-        (*explained)++;
+    bool is_fresh = notes->is_fresh;
+    notes->is_fresh = false;
+    if (is_fresh || api_forecast_is_fresh(notes->api, true, &notes->waiter))
+        return true;
+    notes->is_waiting = true;
+    return false;
+}
+
+static void explain_some(struct arrival_notes *notes)
+{
+    size_t count = notes->all.count, first = place_of(notes, notes->last + 1);
+    unsigned explained = 0;
+
+    for (size_t i = 0; i < count && explained < EXPLAINED_AT_ONCE; i++) {
+        struct noted *noted = &notes->all.items[(first + i) % count];
+        const struct job *job = due_job(notes, noted);
+        if (!job)
+            continue;
+        if (explained++ == 0 && !is_forecast_fresh(notes))
+            return;
         explain(notes, noted, job);
+        notes->last = noted->job;
     }
-    return true;
 }
 
 static void on_timer(uv_timer_t *timer)
 {
     struct arrival_notes *notes = timer->data;
-    unsigned explained = 0;
-    size_t kept = 0;
 
-    for (size_t i = 0; i < notes->all.count; i++) {
-        struct noted *noted = &notes->all.items[i];
-        if (look_at(notes, noted, &explained)) {
-            notes->all.items[kept++] = *noted;
-            continue;
-        }
-        free(noted->name);
-        free(noted->words);
-    }
-    notes->all.count = kept;
+    tell_ends(notes);
+    explain_some(notes);
 }
 
 struct arrival_notes *arrival_notes_create(uv_loop_t *loop, struct hub *hub, struct engine *engine,
@@ -123,6 +164,7 @@ struct arrival_notes *arrival_notes_create(uv_loop_t *loop, struct hub *hub, str
     notes->hub = hub;
     notes->engine = engine;
     notes->api = api;
+    notes->waiter = (struct forecast_waiter){ .done = on_forecast, .patience = FORECAST_PATIENCE };
     for (const struct job *job = hub_state(hub)->first_job; job; job = job->next) {
         if (job->state != JOB_ENDED && job->run->external)
             arrival_notes_add(notes, job->id, job->run->external);

@@ -4,8 +4,8 @@
 
 /* arrival_notes - tells the engine what becomes of the jobs that were submitted to it
  *
- * For each that waits: the reason and the expected start, some at a time, when they changed; and
- * how it ended.
+ * For each that waits: the reason and the expected start, some at a time, when they changed, at
+ * most twice a minute; and how it ended.
  *
  * Owner: the daemon; engine and api outlive it
  */

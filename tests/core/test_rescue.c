@@ -294,6 +294,28 @@ static void who_has_not_started_leaves_any_sick_device_and_nothing_is_counted(vo
     assert_int_equal(rescue_harm(state, job, &device), HARM_NONE); /* it runs: it stays */
 }
 
+static void who_came_from_the_engine_stays_on_a_sick_device(void **unused)
+{
+    AUTO(state) struct state *state = world();
+    const struct job *job = submit(state, (struct event_submit){ .external = "slurm/4711" });
+    struct lease_member member = { .node = 0 };
+    struct slice slice = { .milli = GPU_MILLI };
+    struct lease lease = { .members = &member,
+                           .members_count = 1,
+                           .slices = &slice,
+                           .slices_count = 1,
+                           .milli = GPU_MILLI };
+    uint32_t device = 9;
+    (void)unused;
+
+    tell(state, 0,
+         (struct event){ .kind = EVENT_GRANT,
+                         .grant = { .job = job->id, .attempt = 1, .lease = lease } });
+    tell_device(state, 10, "in use by Slurm job 8", HARM_NONE);
+    assert_int_equal(rescue_harm(state, job, &device), HARM_LEAVE);
+    assert_false(rescue_may(state, job, HARM_LEAVE));
+}
+
 static void a_program_s_own_fault_harms_nobody(void **unused)
 {
     static const uint32_t own[] = { 13, 31, 43, 45, 94 }, dead[] = { 46, 79, 95, 119 };
@@ -346,6 +368,7 @@ int main(void)
         cmocka_unit_test(who_ends_well_while_it_is_stopped_is_done_and_a_cancel_counts),
         cmocka_unit_test(it_survives_a_snapshot),
         cmocka_unit_test(who_has_not_started_leaves_any_sick_device_and_nothing_is_counted),
+        cmocka_unit_test(who_came_from_the_engine_stays_on_a_sick_device),
         cmocka_unit_test(a_program_s_own_fault_harms_nobody),
         cmocka_unit_test(what_a_program_of_somebody_says_is_fit_for_people),
     };

@@ -45,7 +45,7 @@ def test_a_job_on_a_dead_device_saves_its_work_and_goes_on_elsewhere(machine, tm
     assert second["rescued"]["reason"] == "XID 79: fell off the bus; reboot needed"
     assert second["rescued"]["from"].endswith(":%d" % held) and second["rescued"]["harm"] == "die"
     shown = ask(machine, "show", str(job))
-    assert "rescued" in shown and "which is faulty (XID 79: fell off the bus; reboot needed)" in shown
+    assert "rescued" in shown and "which cannot be used (XID 79: fell off the bus; reboot needed)" in shown
     machine.daemon.kill()
     machine.daemon.start()
     assert machine.api.job(job)["rescued"] == second["rescued"], "it is in the journal"

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain sbatch to a partition that is given to tarn: share/slurm/job_submit.lua holds the jobs, tarn orders and releases them."""
+import datetime
 import itertools
 import os
+import re
 import shutil
 import subprocess
 
@@ -89,6 +91,22 @@ def test_the_comment_has_the_reason_and_the_expected_start(daemon, cluster):
     cluster.run("scancel", first[1])
     wait_until("it has run", lambda: daemon.api.job(job["id"])["state"] == "ended")
     assert daemon.api.job(job["id"])["result"] == "ok"
+
+
+def test_the_comment_follows_the_estimate(daemon, cluster):
+    running = sbatch(cluster, "--gres=gpu:h100:4", "-w", "n1", "-t", "30", "-o", "/dev/null", "--wrap", "sleep 1000")
+    adopted(daemon, 1)
+    wait_until("it runs", lambda: say(cluster, running, "%T") == "RUNNING")
+    waiting = sbatch(cluster, "--gres=gpu:h100:4", "-w", "n1", "-t", "30", "-o", "/dev/null", "--wrap", "true")
+    adopted(daemon, 2)
+
+    def expected():
+        found = re.search("expected start (20[-0-9T:]+)Z", say(cluster, waiting, "%k"))
+        return found and datetime.datetime.fromisoformat(found.group(1))
+
+    before = wait_until("the comment has the expected start", expected)
+    cluster.run("scontrol", "update", "jobid=" + running, "timelimit=10:00:00")
+    wait_until("it has the new one", lambda: expected() > before + datetime.timedelta(minutes=30), 300)
 
 
 def test_cancelled_on_either_side(daemon, cluster):

@@ -97,6 +97,11 @@ def test_the_devices_are_those_that_slurm_chose(daemon, cluster):
     listed = tarn(daemon, "gpus").stdout
     assert "in use by Slurm job" in listed and "drained" not in listed
     assert node(daemon, "n1")["cpus"] == slurm_cluster.CPUS - 6
+    assert "2 gpus are in use by Slurm job" in tarn(daemon, "nodes").stdout
+    whole = submit(daemon, "true", gpus="4", where="node=n1")
+    why = daemon.api.why(whole)["text"]
+    assert "used by others; 2 gpus of n1 are in use by Slurm job" in why and "n2" not in why, why
+    daemon.api.post(f"/v1/jobs/{whole}/cancel")
     number = submit(daemon, "echo $CUDA_VISIBLE_DEVICES; sleep 1000", gpus="2", where="node=n1")
     wait_until("tarn knows them", lambda: [d["uuid"] for d in daemon.api.job(number)["devices"]] ==
                ["n1-gpu2", "n1-gpu3"])

@@ -122,7 +122,9 @@ def test_the_running_slurm_is_asked(cluster):
 
 
 def test_the_tree_of_accounts_is_that_of_slurmdbd(accounted):
-    queues = yaml_queues(imported(accounted)[0])
+    out, told = imported(accounted)
+    queues = yaml_queues(out)
+    assert "nobody" not in told, "it inherits its QOS"
     assert queues["science"] == ["weight: 3"]
     assert queues["lang"] == ["parent: science", "weight: 1", "users:", "each: {gpus: 6}"]
     assert queues["vision"] == ["parent: science", "weight: 1", "limit: {gpus: 4}", "submit: [nobody]", "users:", "each: {gpus: 6}"]

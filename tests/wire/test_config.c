@@ -404,6 +404,16 @@ static void a_bad_configuration_is_refused_with_line_and_words(void **state)
     } cases[] = {
         { "5\n", "t.yaml: expected a map of keys, not a number" },
         { "alerts: {webhook: 'http://'}\n", WEBHOOK_EXPECTED },
+        { "slurm:\n  mode: allocation\n  partition: gpu\n  adopt: true\n",
+          "t.yaml:4: slurm: adopt: no effect with mode: allocation; expected mode: job, or no "
+          "adopt" },
+        { "slurm: {adopt: true}\n",
+          "t.yaml:1: slurm: adopt: no effect without a partition; expected partition: NAME as "
+          "well" },
+        { "slurm:\n  max: 2\n  min: 5\n",
+          "t.yaml:3: slurm: min: 5 is more than max, which is 2; expected at most that" },
+        { "slurm: {min: 2}\n",
+          "t.yaml:1: slurm: min: 2 is more than max, which is 1; expected at most that" },
         { "alerts: {webhook: 'https:///x'}\n", WEBHOOK_EXPECTED },
         { "alerts: {webhook: 'http://:80/x'}\n", WEBHOOK_EXPECTED },
         { "alerts: {webhook: 'http://a:b/x'}\n", WEBHOOK_EXPECTED },
@@ -590,6 +600,7 @@ static const char *beside(const char *section, const char *key)
     } needs[] = { { "idle", "stop", "warn: 30m, " },
                   { "idle", "action", "warn: 30m, stop: 2h, " },
                   { "health", "timeout", "before: /bin/true, " },
+                  { "slurm", "adopt", "partition: gpu, " },
                   { "pools", "type", "queue: prod, " },
                   { "pools", "queue", "type: static, " },
                   { "pools", "gpus", "type: static, queue: prod, " },

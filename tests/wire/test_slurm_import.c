@@ -185,20 +185,26 @@ static void test_accounts_are_queues(void **state)
                     "Account - 'uni':Fairshare=7:GrpTRES=cpu=64,mem=512G,gres/gpu:h100=4,node=2\n"
                     "Parent - 'uni'\nAccount - 'lab':Fairshare=parent:QOS='fast':GrpJobs=3\n"
                     "User - 'boss':Fairshare=1\nParent - 'lab'\nUser - 'ana':Fairshare=2\n"
-                    "User - 'bob':GrpTRES=gres/gpu=1\n",
+                    "User - 'bob':GrpTRES=gres/gpu=1:QOS='fast'\n"
+                    "User - 'eve':MaxTRESPerJob=gres/gpu=2:MaxWallDurationPerJob=60:QOS='slow'\n",
         .qos = "Name|MaxWall|GrpTRES|MaxTRESPU|Preempt|MaxTRES|\n"
                "fast|12:00:00|gres/gpu=8|gres/gpu=2|slow|cpu=9,gres/gpu=4|\n" });
 
     (void)state;
     expect(&made.config, "  uni:\n    weight: 7\n    limit: {cpus: 64, memory: 512G, h100: 4}\n");
-    expect(&made.config, "  lab:\n    parent: uni\n    weight: 1\n    limit: {gpus: 8}\n"
-                         "    gpus_per_job: 4\n    longest_duration: 720m\n    submit: [ana, bob]\n"
-                         "    users:\n      each: {gpus: 2}\n      bob: {gpus: 1}\n");
+    expect(&made.config,
+           "  lab:\n    parent: uni\n    weight: 1\n    limit: {gpus: 8}\n"
+           "    gpus_per_job: 4\n    longest_duration: 720m\n    submit: [ana, bob, eve]\n"
+           "    users:\n      each: {gpus: 2}\n      bob: {gpus: 1}\n");
     expect(&made.report, "accounts:3: GrpTRES node=2: ");
     expect(&made.report, "accounts:3: uni: a queue with queues below it takes no jobs");
     expect(&made.report, "accounts:5: parent: a share that is no number");
     expect(&made.report, "accounts:5: GrpJobs=3: ");
     expect(&made.report, "accounts:8: ana: users of a queue have equal shares");
+    expect(&made.report, "accounts:10: eve: MaxTRESPerJob=gres/gpu=2: `gpus_per_job` is one for ");
+    expect(&made.report, "accounts:10: eve: MaxWallDurationPerJob=60: `longest_duration` is one ");
+    expect(&made.report, "accounts:10: eve: QOS=slow: a queue has one set of limits");
+    expect_not(&made.report, "bob");
     expect(&made.report, "qos:2: Preempt=slow: ");
     expect(&made.report, "qos:2: MaxTRES cpu=9: ");
     release(&made);
@@ -418,6 +424,7 @@ static void test_sites_of_the_manuals(void **state)
                                  "    submit: [adam, brian]\n");
             expect(&made.config, "fair_share: {half_life: 129600m}\n");
             expect(&made.report, "slurm.conf:4: AccountingStorageEnforce=limits: ");
+            expect(&made.report, "accounts:8: brian: MaxTRESPerJob=cpu=16: ");
         }
         release(&made);
     }

@@ -40,6 +40,11 @@ void view_why_time(const struct api *api, const struct why *why, json_t *view);
 /* Add the budgets of a queue, and of users in it, to its view. */
 void view_accounts(const struct api *api, uint32_t queue, json_t *view);
 
+/* view_occupied.c: GPUs that jobs have which tarn does not know, "; "-separated: "2 gpus of n1 are
+ * in use by Slurm job 12". node: of this one only, without its name; OCCUPIED_ANYWHERE: of all. */
+#define OCCUPIED_ANYWHERE UINT32_MAX
+void say_occupied(const struct state *state, uint32_t node, struct text *text);
+
 /* view_why.c: the reason in words, without a full stop: "4 gpus wanted, 2 free". */
 void why_say(const struct api *api, const struct job *job, const struct why *why, uint32_t ahead,
              struct text *text);

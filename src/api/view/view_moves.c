@@ -89,8 +89,8 @@ json_t *view_moved(const struct api *api, const struct job *job)
                      "times", (int)run->moves, "text", text_string(&text));
 }
 
-/* "left gpu a:3, which is faulty (XID 79: fell off the bus; reboot needed); that attempt does not
- * count as a retry"; null: it never did. */
+/* "left gpu a:3, which cannot be used (XID 79: fell off the bus; reboot needed); that attempt does
+ * not count as a retry"; null: it never did. */
 json_t *view_rescued(const struct api *api, const struct job *job)
 {
     static const char *const harms[HARMS] = { "none", "leave", "die" };
@@ -100,7 +100,7 @@ json_t *view_rescued(const struct api *api, const struct job *job)
         return json_null();
     bool is_leaving = job->state == JOB_STOPPING && run->stop_cause == STOP_RESCUE;
     AUTO_FREE char *text =
-        mem_printf("%s gpu %s, which is faulty (%s); that attempt does not count as a retry",
+        mem_printf("%s gpu %s, which cannot be used (%s); that attempt does not count as a retry",
                    is_leaving ? "leaves" : "left", run->rescued_from,
                    run->rescued_reason ? run->rescued_reason : "");
     return json_pack("{s:s, s:s?, s:s, s:o, s:i, s:s}", "from", run->rescued_from, "reason",

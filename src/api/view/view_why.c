@@ -276,6 +276,7 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
     if (why->kind == WHY_UNUSABLE || (why->kind >= WHY_GPUS && why->kind <= WHY_MEMORY)) {
         say_going(api, text);
         say_drained(state, text);
+        say_occupied(state, OCCUPIED_ANYWHERE, text);
     }
 }
 

@@ -212,9 +212,11 @@ static void cell_fate(struct table *table, const json_t *node, const char *key)
         table_style(table, TABLE_BAD);
     } else {
         const char *drained = field_text(node, "drained"); /* of a node that is down */
+        const char *reason = field_text(node, key), *occupied = field_text(node, "occupied");
 
-        table_add_format(table, "%s%s%s%s", field_is_true(node, "spot") ? "spot " : "",
-                         field_text(node, key), drained[0] ? "; then drained: " : "", drained);
+        table_add_format(table, "%s%s%s%s%s%s", field_is_true(node, "spot") ? "spot " : "", reason,
+                         drained[0] ? "; then drained: " : "", drained,
+                         occupied[0] && (reason[0] || drained[0]) ? "; " : "", occupied);
     }
 }
 

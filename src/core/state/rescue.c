@@ -44,7 +44,7 @@ bool rescue_may(const struct state *state, const struct job *job, enum harm harm
     if (harm == HARM_NONE || run->is_cancel_wanted)
         return false;
     if (is_new(job))
-        return true;
+        return !run->external; /* its engine can start it only once */
     if (rule == SICK_STAY || run->rescues >= RESCUES_MOST)
         return false;
     if (saves_its_work(job))

@@ -10,7 +10,8 @@
  * after another is then charged like any other failure. A job that may not run again is not
  * stopped.
  *
- * A job that has not started yet leaves any sick device, and nothing is counted.
+ * A job that has not started yet leaves any sick device, and nothing is counted; but one that was
+ * submitted to the engine directly stays, because its end there is the end of the job.
  *
  * A rescue is a STOP with cause STOP_RESCUE, or the end of a job that failed with its device before
  * it could be stopped.

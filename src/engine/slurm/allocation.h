@@ -29,6 +29,7 @@ struct allocation {
     char *kind;  /* the kind of node that it was requested for; NULL: any */
     enum slurm_phase phase;
     const char *waits; /* Slurm's word for why it waits; NULL: none */
+    bool is_barred;    /* Slurm refused it because of the configuration; the worker repeats it */
     bool is_completing;
     int64_t started_at, ends_at; /* seconds since 1970; 0: not known */
     bool is_successor;           /* of one that ends soon */

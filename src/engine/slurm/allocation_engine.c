@@ -459,6 +459,7 @@ static void on_tick(uv_timer_t *timer)
         tend(only.allocations.all.items[i - 1], now);
     settle_unplaced();
     hasten(now);
+    slurm_worker_settings(only.worker, only.options.rules);
     only.is_changed |= allocations_tend(&only.allocations, &only.nodes, &only.wishes, now);
     only.is_changed |= only.engine.abilities.on_call_most != allocations_left(&only.allocations);
     if (only.is_changed)
@@ -497,8 +498,22 @@ static void on_submitted(const struct slurm_news *news)
 {
     struct allocation *allocation = allocations_find(&only.allocations, news->job);
 
-    if (allocation)
-        allocation->id = news->id;
+    if (!allocation)
+        return;
+    allocation->id = news->id;
+    allocation->is_barred = false;
+}
+
+static void on_barred(const struct slurm_news *news)
+{
+    struct allocation *allocation = allocations_find(&only.allocations, news->job);
+
+    if (!allocation)
+        return;
+    if (!allocation->is_barred)
+        log_line(LOG_WARNING, "Slurm refuses an allocation reason='%s'", news->words);
+    allocation->is_barred = true;
+    snprintf(only.allocations.refusal, sizeof(only.allocations.refusal), "%s", news->words);
 }
 
 /* Jobs of the mode `job` that nobody waits for any more. */
@@ -532,11 +547,12 @@ static void on_news(void *user, struct slurm_news *news)
     uint64_t now = uv_now(only.options.loop);
 
     (void)user;
-    slurm_worker_partition(only.worker, only.options.rules->slurm_partition);
     if (news->kind == SLURM_NEWS_SUBMITTED) {
         on_submitted(news);
     } else if (news->kind == SLURM_NEWS_REFUSED) {
         allocations_refused(&only.allocations, news->job, news->words, now);
+    } else if (news->kind == SLURM_NEWS_BARRED) {
+        on_barred(news);
     } else if (news->kind == SLURM_NEWS_JOBS) {
         only.is_changed |= allocations_note(&only.allocations, &news->jobs, now);
         cancel_attempts(&news->jobs);
@@ -648,25 +664,36 @@ static void forget(struct engine *engine, const struct engine_attempt *which)
     }
 }
 
+static const char *say_waiting(const struct allocation *allocation)
+{
+    if (allocation->is_barred)
+        return only.allocations.refusal;
+    if (allocation->phase != SLURM_WAITS || !allocation->waits)
+        return NULL;
+    snprintf(only.told, sizeof(only.told), "Slurm allocation %" PRIu32 " waits: %s", allocation->id,
+             allocation->waits);
+    return only.told;
+}
+
 /* Why a node is not there yet. */
 static const char *trouble(struct engine *engine, uint64_t job, uint32_t attempt)
 {
     const char *problem = only.problem[0] ? only.problem : only.nodes_problem;
+    unsigned silence = slurm_worker_silence(only.worker);
+    const char *words = NULL;
 
     (void)engine;
     (void)job;
-    if (!problem[0] && only.allocations.refused_at > 0 && attempt == 0)
-        problem = only.allocations.refusal;
-    for (size_t i = 0; i < only.allocations.all.count && !problem[0] && attempt == 0; i++) {
-        const struct allocation *allocation = only.allocations.all.items[i];
-        if (allocation->phase != SLURM_WAITS || !allocation->waits)
-            continue;
-        snprintf(only.told, sizeof(only.told), "Slurm allocation %" PRIu32 " waits: %s",
-                 allocation->id, allocation->waits);
+    if (!problem[0] && silence > 0) {
+        snprintf(only.told, sizeof(only.told), SLURM_SILENCE, silence);
         return only.told;
     }
+    if (!problem[0] && only.allocations.refused_at > 0 && attempt == 0)
+        problem = only.allocations.refusal;
+    for (size_t i = 0; i < only.allocations.all.count && !problem[0] && attempt == 0 && !words; i++)
+        words = say_waiting(only.allocations.all.items[i]);
     if (!problem[0])
-        return NULL;
+        return words;
     snprintf(only.told, sizeof(only.told), "%s", problem);
     return only.told;
 }
@@ -793,8 +820,7 @@ int allocation_engine_create(const struct engine_options *options, struct engine
     if (code == 0)
         code = slurm_api_open(err);
     if (code == 0)
-        code = slurm_worker_create(options->loop, options->rules->slurm_partition, on_news, NULL,
-                                   &only.worker, err);
+        code = slurm_worker_create(options->loop, options->rules, on_news, NULL, &only.worker, err);
     if (code == 0)
         code = node_readings_create(options->loop, &options->reports, &only.readings, err);
     if (code < 0)

@@ -742,6 +742,26 @@ int slurm_api_cancel(const char *id, struct error *err)
     return code == -EAGAIN ? code : -ESRCH;
 }
 
+/* Of a submission that failed: a wrong configuration is not the job's fault. */
+static int refusal_of(const struct slurm_order *order, struct error *err)
+{
+    int number = slurm_get_errno();
+
+    if (number == ESLURM_INVALID_PARTITION_NAME)
+        return error_set(err, -ENODEV, "Slurm: there is no partition '%s' (slurm: partition)",
+                         order->partition ? order->partition : "");
+    if (number == ESLURM_INVALID_ACCOUNT && order->account)
+        return error_set(err, -EACCES,
+                         "Slurm: account '%s' (slurm: account) does not exist, or its user may not "
+                         "use it in this partition",
+                         order->account);
+    if (number == ESLURM_INVALID_ACCOUNT)
+        return error_set(err, -EACCES,
+                         "Slurm: its user has no default account for this partition; expected "
+                         "one (sacctmgr), or an account in the configuration (slurm: account)");
+    return fail("the job cannot be submitted", err);
+}
+
 int slurm_api_submit(const struct slurm_order *order, uint32_t *ret_id, struct error *err)
 {
     uint32_t count = (uint32_t)order->components.count;
@@ -757,11 +777,7 @@ int slurm_api_submit(const struct slurm_order *order, uint32_t *ret_id, struct e
             gres[i] = mem_printf(GRES_PREFIX "%s", order->components.items[i].gres);
         describe(order, i, gres[i], &jobs[i]);
     }
-    int code = submit(jobs, count, &answer);
-    bool has_partition =
-        code == SLURM_SUCCESS || slurm_get_errno() != ESLURM_INVALID_PARTITION_NAME;
-    code = code == SLURM_SUCCESS ? 0 : fail("the job cannot be submitted", err);
-    code = has_partition ? code : -ENODEV;
+    int code = submit(jobs, count, &answer) == SLURM_SUCCESS ? 0 : refusal_of(order, err);
     for (uint32_t i = 0; i < count; i++)
         free(gres[i]);
     if (code < 0)

@@ -122,8 +122,9 @@ int slurm_api_jobs(int64_t *since, struct slurm_jobs *ret, struct error *err);
  * (no such partition). */
 int slurm_api_nodes(const char *partition, struct slurm_nodes *ret, struct error *err);
 /* Fails with -EAGAIN: there was no answer, so it may have been submitted. All other codes: Slurm
- * refused it; -ESRCH: an adopted job waits no longer; -ENODEV: there is no such partition. ret_id:
- * 0: not known, of an adopted job. */
+ * refused it; -ESRCH: an adopted job waits no longer; -ENODEV: there is no such partition; -EACCES:
+ * the account does not exist, or the user may not use it. ret_id: 0: not known, of an adopted job.
+ */
 int slurm_api_submit(const struct slurm_order *order, uint32_t *ret_id, struct error *err);
 /* Hold a job that waits, which need not be held before. Fails with -EAGAIN, -ESRCH or -EINVAL. */
 int slurm_api_hold(const char *job, const char *comment, struct error *err);

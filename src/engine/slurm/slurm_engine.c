@@ -42,7 +42,7 @@ struct attempt {
     bool is_sought;     /* it ran when the daemon started; Slurm has not been asked yet */
     bool is_missing;    /* Slurm has forgotten it; its accounting is asked */
     char reason[160];   /* why it never ran, or was taken away */
-    char waits[96];     /* why it waits in Slurm; "": it does not, or Slurm does not say */
+    char waits[160];    /* why it waits in Slurm; "": it does not, or Slurm does not say */
     uint32_t limit_min; /* Slurm's, as last seen; 0: not seen yet */
 };
 
@@ -254,10 +254,13 @@ static void report_over(struct attempt *attempt, const struct slurm_job *job)
 static void cancel(struct attempt *attempt, int signal)
 {
     attempt->was_killed |= signal == SIGKILL && attempt->is_stopping && attempt->is_started;
-    if (attempt->id > 0)
+    if (attempt->id > 0) {
         slurm_worker_signal(only.worker, attempt->id, signal, attempt->ranks.count > 1);
-    else
-        attempt->signal_due = signal;
+        return;
+    }
+    attempt->signal_due = signal;
+    if (signal == SIGKILL)
+        slurm_worker_withdraw(only.worker, attempt->job, attempt->attempt);
 }
 
 static bool is_stuck(const struct slurm_mark *mark)
@@ -599,10 +602,19 @@ static void on_submitted(const struct slurm_news *news)
     /* the next listing finds the job: an adopted one, or one that is cancelled then */
     if (!attempt || news->id == 0)
         return;
+    attempt->waits[0] = '\0';
     attempt->id = news->id;
     if (attempt->signal_due)
         cancel(attempt, attempt->signal_due);
     attempt->signal_due = 0;
+}
+
+static void on_barred(const struct slurm_news *news)
+{
+    struct attempt *attempt = find_attempt(news->job, news->attempt);
+
+    if (attempt)
+        snprintf(attempt->waits, sizeof(attempt->waits), "%.159s", news->words);
 }
 
 static void on_refused(const struct slurm_news *news)
@@ -615,6 +627,10 @@ static void on_refused(const struct slurm_news *news)
         only.options.reports.cancelled(only.options.reports.user, attempt->job,
                                        "cancelled or released in Slurm");
         report_lost(attempt, "cancelled or released in Slurm before it ran");
+        return;
+    }
+    if (attempt->is_stopping) {
+        report_lost(attempt, news->words);
         return;
     }
     snprintf(attempt->reason, sizeof(attempt->reason), "%.159s", news->words);
@@ -637,9 +653,10 @@ static void note_problem(const struct slurm_news *news)
 static void on_news(void *user, struct slurm_news *news)
 {
     (void)user;
-    slurm_worker_partition(only.worker, only.options.rules->slurm_partition);
     if (news->kind == SLURM_NEWS_SUBMITTED)
         on_submitted(news);
+    else if (news->kind == SLURM_NEWS_BARRED)
+        on_barred(news);
     else if (news->kind == SLURM_NEWS_REFUSED)
         on_refused(news);
     else if (news->kind == SLURM_NEWS_JOBS)
@@ -656,6 +673,7 @@ static void on_tick(uv_timer_t *timer)
 {
     uint64_t now = uv_now(timer->loop);
 
+    slurm_worker_settings(only.worker, only.options.rules);
     for (size_t i = 0; i < only.attempts.count; i++) {
         struct attempt *attempt = &only.attempts.items[i];
         if (attempt->kill_at == 0 || now < attempt->kill_at)
@@ -703,6 +721,7 @@ static int start(struct engine *engine, const struct engine_launch *launches, ui
     attempt->stop_signal = launches[0].stop_signal;
     for (uint32_t i = 0; i < count; i++)
         list_add(&attempt->ranks, launches[i].id.rank);
+    slurm_worker_settings(only.worker, only.options.rules);
     slurm_worker_submit(only.worker, attempt->job, attempt->attempt, order,
                         take_unsure(attempt->job, attempt->attempt));
     return 0;
@@ -764,10 +783,13 @@ static const char *trouble(struct engine *engine, uint64_t job, uint32_t number)
 {
     const struct attempt *attempt = number > 0 ? find_attempt(job, number) : NULL;
     const char *problem = only.problem[0] ? only.problem : only.nodes_problem;
+    unsigned silence = slurm_worker_silence(only.worker);
 
     (void)engine;
     if (problem[0])
         snprintf(only.told, sizeof(only.told), "%s", problem);
+    else if (silence > 0)
+        snprintf(only.told, sizeof(only.told), SLURM_SILENCE, silence);
     else if (attempt && !attempt->is_over && attempt->waits[0])
         snprintf(only.told, sizeof(only.told), "%s", attempt->waits);
     else
@@ -893,8 +915,7 @@ static int create(const struct engine_options *options, struct engine **ret, str
     if (code == 0)
         code = slurm_api_open(err);
     if (code == 0)
-        code = slurm_worker_create(options->loop, options->rules->slurm_partition, on_news, NULL,
-                                   &only.worker, err);
+        code = slurm_worker_create(options->loop, options->rules, on_news, NULL, &only.worker, err);
     if (code == 0)
         code = node_readings_create(options->loop, &options->reports, &only.readings, err);
     if (code < 0)

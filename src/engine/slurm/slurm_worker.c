@@ -22,6 +22,8 @@ enum {
     WHOLE_EVERY_MS = 30000, /* also without a change: begin times come */
     NODES_EVERY_MS = 5000,
     NODES_SOON_MS = 1000,
+    BARRED_EVERY_MS = 5000,
+    LATE_MS = 2000, /* an answer that takes longer is missed */
 };
 
 struct request {
@@ -33,8 +35,9 @@ struct request {
     /* else a signal; if it is 0, a question to the accounting */
     int signal;
     bool has_steps;
-    bool is_unsure;  /* it may have been submitted */
-    int64_t since_s; /* of the question */
+    bool is_unsure;    /* it may have been submitted */
+    bool is_withdrawn; /* the order is dropped; without one: drop that of the attempt */
+    int64_t since_s;   /* of the question */
 };
 
 static void request_release(struct request *request)
@@ -66,10 +69,12 @@ struct slurm_worker {
     /* with the mutex */
     LIST(struct request) requests;
     LIST(struct slurm_news) news;
-    char *partition;
-    bool is_ending, is_hasty;
+    char *partition, *account;
+    uint64_t asked; /* uv_hrtime() of the request in progress; 0: none */
+    bool is_ending, is_hasty, is_changed;
     /* of the thread */
-    LIST(struct request) unanswered;
+    LIST(struct request) unanswered, barred;
+    uint64_t barred_due;
     int64_t since;
     uint64_t listed;     /* uv_hrtime() of the last listing */
     uint64_t taken_away; /* the sum of their numbers in the last listing */
@@ -128,22 +133,45 @@ static void look_at_nodes(struct slurm_worker *worker)
     tell(worker, &news);
 }
 
-/* That of the configuration now: it may have changed since the order was made. */
-static void use_partition(struct slurm_worker *worker, struct slurm_order *order)
+static void set_word(char **word, const char *value)
+{
+    free(*word);
+    *word = value[0] ? mem_string(value) : NULL;
+}
+
+/* Those of the configuration now: it may have changed since the order was made. */
+static void use_settings(struct slurm_worker *worker, struct slurm_order *order)
 {
     if (order->adopted)
         return;
-    free(order->partition);
     uv_mutex_lock(&worker->mutex);
-    order->partition = worker->partition[0] ? mem_string(worker->partition) : NULL;
+    set_word(&order->partition, worker->partition);
+    set_word(&order->account, worker->account);
     uv_mutex_unlock(&worker->mutex);
+}
+
+static void refuse(struct slurm_worker *worker, struct request *request, enum slurm_news_kind kind,
+                   const char *words, bool is_gone)
+{
+    struct slurm_news news = {
+        .kind = kind, .job = request->job, .attempt = request->attempt, .is_gone = is_gone
+    };
+
+    snprintf(news.words, sizeof(news.words), "%s", words);
+    tell(worker, &news);
+    if (kind == SLURM_NEWS_REFUSED)
+        slurm_order_destroy(request->order);
+}
+
+/* The configuration is wrong, not the job. */
+static void bar(struct slurm_worker *worker, struct request *request, const struct error *err)
+{
+    refuse(worker, request, SLURM_NEWS_BARRED, err->text, false);
+    list_add(&worker->barred, *request);
 }
 
 static void submit(struct slurm_worker *worker, struct request *request)
 {
-    struct slurm_news news = { .kind = SLURM_NEWS_REFUSED,
-                               .job = request->job,
-                               .attempt = request->attempt };
     struct error err;
     uint32_t id;
 
@@ -151,27 +179,59 @@ static void submit(struct slurm_worker *worker, struct request *request)
         list_add(&worker->unanswered, *request);
         return;
     }
-    use_partition(worker, request->order);
-    int code = slurm_api_submit(request->order, &id, &err);
-    if (code == -ENODEV) { /* the configuration is wrong, not the job */
-        look_at_nodes(worker);
-        list_add(&worker->unanswered, *request);
+    if (request->is_withdrawn) {
+        refuse(worker, request, SLURM_NEWS_REFUSED, "stopped before it was submitted", false);
         return;
     }
-    if (code == -EAGAIN) {
+    use_settings(worker, request->order);
+    int code = slurm_api_submit(request->order, &id, &err);
+    switch (code) {
+    case 0:
+        tell_submitted(worker, request, id);
+        slurm_order_destroy(request->order);
+        break;
+    case -ENODEV:
+        look_at_nodes(worker);
+        bar(worker, request, &err);
+        break;
+    case -EACCES:
+        bar(worker, request, &err);
+        break;
+    case -EAGAIN:
         tell_problem(worker, err.text);
         request->is_unsure = true;
         list_add(&worker->unanswered, *request);
+        break;
+    default:
+        refuse(worker, request, SLURM_NEWS_REFUSED, err.text, code == -ESRCH);
+        break;
+    }
+}
+
+static struct request *find_attempt(struct request *requests, size_t count,
+                                    const struct request *wanted)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (requests[i].order && requests[i].job == wanted->job &&
+            requests[i].attempt == wanted->attempt)
+            return &requests[i];
+    }
+    return NULL;
+}
+
+static void withdraw(struct slurm_worker *worker, const struct request *request)
+{
+    struct request *found =
+        find_attempt(worker->unanswered.items, worker->unanswered.count, request);
+
+    if (found)
+        found->is_withdrawn = true;
+    found = find_attempt(worker->barred.items, worker->barred.count, request);
+    if (!found)
         return;
-    }
-    if (code == 0) {
-        tell_submitted(worker, request, id);
-    } else {
-        snprintf(news.words, sizeof(news.words), "%s", err.text);
-        news.is_gone = code == -ESRCH;
-        tell(worker, &news);
-    }
-    slurm_order_destroy(request->order);
+    found->is_withdrawn = true;
+    submit(worker, found);
+    list_remove(&worker->barred, (size_t)(found - worker->barred.items));
 }
 
 /* A signal without an answer is repeated. */
@@ -250,6 +310,8 @@ static void handle(struct slurm_worker *worker, struct request *request)
 {
     if (request->order)
         submit(worker, request);
+    else if (request->is_withdrawn)
+        withdraw(worker, request);
     else if (request->adopted)
         change_adopted(worker, request);
     else if (request->node)
@@ -284,6 +346,21 @@ static void repeat_unanswered(struct slurm_worker *worker, struct slurm_news *ne
         slurm_order_destroy(request->order);
     }
     list_release(&again);
+}
+
+/* What the configuration, or that of Slurm, did not let through before. */
+static void repeat_barred(struct slurm_worker *worker)
+{
+    LIST(struct request)
+    again = { worker->barred.items, worker->barred.count, worker->barred.capacity };
+
+    if (again.count == 0)
+        return;
+    memset(&worker->barred, 0, sizeof(worker->barred));
+    LIST_EACH (struct request, request, &again)
+        handle(worker, request);
+    list_release(&again);
+    worker->barred_due = uv_hrtime() + BARRED_EVERY_MS * MS;
 }
 
 static uint64_t sum_taken_away(const struct slurm_jobs *jobs)
@@ -334,13 +411,26 @@ static uint64_t next_look(struct worker_times *times, uint64_t began, bool is_ha
     return now + wait;
 }
 
+/* Whether the settings are others than at the last look. */
+static bool take_change(struct slurm_worker *worker)
+{
+    uv_mutex_lock(&worker->mutex);
+    bool is_changed = worker->is_changed;
+    worker->is_changed = false;
+    uv_mutex_unlock(&worker->mutex);
+    return is_changed;
+}
+
 static void look(struct slurm_worker *worker, struct worker_times *times, bool is_hasty)
 {
     uint64_t now = uv_hrtime();
+    bool is_changed = take_change(worker);
 
     look_at_jobs(worker);
+    if (is_changed || now >= worker->barred_due)
+        repeat_barred(worker);
     times->due = next_look(times, now, is_hasty);
-    if (now < times->nodes_due)
+    if (now < times->nodes_due && !is_changed)
         return;
     look_at_nodes(worker);
     times->nodes_due = uv_hrtime() + (is_hasty ? NODES_SOON_MS : NODES_EVERY_MS) * MS;
@@ -357,6 +447,7 @@ static void run(void *arg)
         if (worker->requests.count > 0) {
             struct request request = worker->requests.items[0];
             list_remove_first(&worker->requests, 1);
+            worker->asked = now;
             uv_mutex_unlock(&worker->mutex);
             if (request.order) {
                 times.submitted = now;
@@ -364,12 +455,15 @@ static void run(void *arg)
             }
             handle(worker, &request);
             uv_mutex_lock(&worker->mutex);
+            worker->asked = 0;
         }
         if (now >= times.due) {
             bool is_hasty = worker->is_hasty;
+            worker->asked = now;
             uv_mutex_unlock(&worker->mutex);
             look(worker, &times, is_hasty);
             uv_mutex_lock(&worker->mutex);
+            worker->asked = 0;
         } else if (worker->requests.count == 0 && !worker->is_ending) {
             uv_cond_timedwait(&worker->cond, &worker->mutex, times.due - now);
         }
@@ -412,6 +506,11 @@ void slurm_worker_submit(struct slurm_worker *worker, uint64_t job, uint32_t att
         (struct request){ .job = job, .attempt = attempt, .order = order, .is_unsure = is_unsure });
 }
 
+void slurm_worker_withdraw(struct slurm_worker *worker, uint64_t job, uint32_t attempt)
+{
+    add_request(worker, (struct request){ .job = job, .attempt = attempt, .is_withdrawn = true });
+}
+
 void slurm_worker_look_up(struct slurm_worker *worker, int64_t since_s)
 {
     add_request(worker, (struct request){ .since_s = since_s });
@@ -448,17 +547,32 @@ void slurm_worker_drain(struct slurm_worker *worker, const char *node, const cha
                                           .reason = reason ? mem_string(reason) : NULL });
 }
 
-void slurm_worker_partition(struct slurm_worker *worker, const char *partition)
+static bool change_word(char **word, const char *value)
+{
+    if (strcmp(*word, value) == 0)
+        return false;
+    free(*word);
+    *word = mem_string(value);
+    return true;
+}
+
+void slurm_worker_settings(struct slurm_worker *worker, const struct watch_rules *rules)
 {
     uv_mutex_lock(&worker->mutex);
-    if (strcmp(worker->partition, partition) != 0) {
-        free(worker->partition);
-        worker->partition = mem_string(partition);
-    }
+    worker->is_changed |= change_word(&worker->partition, rules->slurm_partition);
+    worker->is_changed |= change_word(&worker->account, rules->slurm_account);
     uv_mutex_unlock(&worker->mutex);
 }
 
-int slurm_worker_create(uv_loop_t *loop, const char *partition,
+unsigned slurm_worker_silence(struct slurm_worker *worker)
+{
+    uv_mutex_lock(&worker->mutex);
+    uint64_t taken = worker->asked > 0 ? uv_hrtime() - worker->asked : 0;
+    uv_mutex_unlock(&worker->mutex);
+    return taken >= LATE_MS * MS ? (unsigned)(taken / (1000 * MS)) : 0;
+}
+
+int slurm_worker_create(uv_loop_t *loop, const struct watch_rules *rules,
                         void (*on_news)(void *user, struct slurm_news *news), void *user,
                         struct slurm_worker **ret, struct error *err)
 {
@@ -466,7 +580,8 @@ int slurm_worker_create(uv_loop_t *loop, const char *partition,
 
     worker->on_news = on_news;
     worker->user = user;
-    worker->partition = mem_string(partition);
+    worker->partition = mem_string(rules->slurm_partition);
+    worker->account = mem_string(rules->slurm_account);
     worker->async.data = worker;
     uv_mutex_init(&worker->mutex);
     uv_cond_init(&worker->cond);
@@ -494,14 +609,18 @@ void slurm_worker_destroy(struct slurm_worker *worker)
         request_release(request);
     LIST_EACH (struct request, request, &worker->unanswered)
         request_release(request);
+    LIST_EACH (struct request, request, &worker->barred)
+        request_release(request);
     for (size_t i = 0; i < worker->news.count; i++) {
         slurm_jobs_release(&worker->news.items[i].jobs);
         slurm_nodes_release(&worker->news.items[i].nodes);
     }
     list_release(&worker->requests);
     list_release(&worker->unanswered);
+    list_release(&worker->barred);
     list_release(&worker->news);
     free(worker->partition);
+    free(worker->account);
     uv_mutex_destroy(&worker->mutex);
     uv_cond_destroy(&worker->cond);
     uv_close((uv_handle_t *)&worker->async, on_closed);

@@ -10,16 +10,20 @@
  * a submission has that job.
  *
  * A submission without an answer may have arrived. It is repeated only after a listing of all jobs
- * that does not have it. The same holds for one that an earlier daemon may have sent.
+ * that does not have it. The same holds for one that an earlier daemon may have sent. One that
+ * Slurm refuses because of the configuration (partition, account) is barred: it is repeated when
+ * that changes, and every few seconds, for Slurm may change, too.
  */
 
 #include <uv.h>
 
+#include "core/health/watch_rules.h"
 #include "engine/slurm/slurm_api.h"
 
 enum slurm_news_kind {
     SLURM_NEWS_SUBMITTED, /* id */
     SLURM_NEWS_REFUSED,   /* words, is_gone */
+    SLURM_NEWS_BARRED,    /* words */
     SLURM_NEWS_JOBS,
     SLURM_NEWS_NODES,
     SLURM_NEWS_ENDED,   /* what Slurm's accounting knows; words: why it knows nothing */
@@ -29,7 +33,7 @@ enum slurm_news_kind {
 
 struct slurm_news {
     enum slurm_news_kind kind;
-    uint64_t job; /* with SUBMITTED and REFUSED */
+    uint64_t job; /* with SUBMITTED, REFUSED and BARRED */
     uint32_t attempt, id;
     char words[ERROR_TEXT_SIZE];
     bool is_gone;          /* an adopted job, which was cancelled or released in Slurm */
@@ -40,8 +44,11 @@ struct slurm_news {
 
 struct slurm_worker;
 
+/* Why nothing happens meanwhile; the number is that of slurm_worker_silence(). */
+#define SLURM_SILENCE "Slurm: slurmctld has not answered for %u s"
+
 /* on_news is called in the thread of the loop. */
-int slurm_worker_create(uv_loop_t *loop, const char *partition,
+int slurm_worker_create(uv_loop_t *loop, const struct watch_rules *rules,
                         void (*on_news)(void *user, struct slurm_news *news), void *user,
                         struct slurm_worker **ret, struct error *err);
 /* Waits for the call in progress. Orders that were not submitted are dropped. */
@@ -50,6 +57,9 @@ void slurm_worker_destroy(struct slurm_worker *worker);
 void slurm_worker_submit(struct slurm_worker *worker, uint64_t job, uint32_t attempt,
                          struct slurm_order *order, /* which it owns from now on */
                          bool is_unsure);           /* it may have been submitted before */
+/* Do not submit this attempt any more: REFUSED follows if it was not. If Slurm may have it, this is
+ * known after the next listing. */
+void slurm_worker_withdraw(struct slurm_worker *worker, uint64_t job, uint32_t attempt);
 /* Ask Slurm's accounting for jobs that were there after this time (since 1970). */
 void slurm_worker_look_up(struct slurm_worker *worker, int64_t since_s);
 void slurm_worker_signal(struct slurm_worker *worker, uint32_t id, int signal, bool has_steps);
@@ -61,7 +71,9 @@ void slurm_worker_hasten(struct slurm_worker *worker, bool is_hasty);
 /* As slurm_api_drain(). Without an answer, it is repeated. A refusal is logged. */
 void slurm_worker_drain(struct slurm_worker *worker, const char *node, const char *mark,
                         const char *reason);
-/* Another partition from now on. */
-void slurm_worker_partition(struct slurm_worker *worker, const char *partition);
+/* Use partition and account of these settings from now on. */
+void slurm_worker_settings(struct slurm_worker *worker, const struct watch_rules *rules);
+/* For so many seconds slurmctld has not answered the request in progress; 0: it is not late. */
+unsigned slurm_worker_silence(struct slurm_worker *worker);
 
 #endif

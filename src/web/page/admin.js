@@ -39,7 +39,7 @@ function nodesTable(nodes, words, refresh) {
     { title: "GPUs", number: true, cell: (node) => given(node.gpus_given, node.gpus) }, { title: "CPUs", number: true, cell: (node) => given(node.cpus_given, node.cpus) },
     { title: "Memory", number: true, cell: (node) => given(Math.round(node.memory_given / 1024), Math.round(node.memory / 1024)) + " GiB" },
     { title: "Rack", cell: (node) => node.rack || "" }, { title: "Type", cell: (node) => [node.type, node.spot ? "spot" : null].filter(Boolean).join(", ") },
-    { title: "Reason", wide: true, cell: (node) => [node.reason, node.going_at ? "goes at " + clock(node.going_at) : null].filter(Boolean).join("; ") },
+    { title: "Reason", wide: true, cell: (node) => [node.reason, node.occupied, node.going_at ? "goes at " + clock(node.going_at) : null].filter(Boolean).join("; ") },
     { title: "", cell: (node) => drainButton("node " + node.name, "/v1/nodes/" + encodeURIComponent(node.name), node.state === "drained" || node.drained, refresh) },
   ], shown);
 }

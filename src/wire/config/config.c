@@ -2,6 +2,7 @@
 #include "wire/config/config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -43,6 +44,25 @@ static int check_idle(const struct reader *above, const json_t *idle,
     return 0;
 }
 
+static int check_slurm(const struct reader *above, const json_t *slurm,
+                       const struct watch_rules *rules)
+{
+    const struct reader reader = reader_at(above, "slurm");
+
+    if (rules->slurm_adopt && rules->slurm_mode == SLURM_MODE_ALLOCATION)
+        return reader_fail(&reader, -EINVAL, slurm, "adopt",
+                           "no effect with mode: allocation; expected mode: job, or no adopt");
+    if (rules->slurm_adopt && !rules->slurm_partition[0])
+        return reader_fail(&reader, -EINVAL, slurm, "adopt",
+                           "no effect without a partition; expected partition: NAME as well");
+    if (rules->slurm_nodes_min > rules->slurm_nodes_max)
+        return reader_fail(&reader, -EINVAL, slurm, "min",
+                           "%" PRIu32 " is more than max, which is %" PRId64
+                           "; expected at most that",
+                           rules->slurm_nodes_min, rules->slurm_nodes_max);
+    return 0;
+}
+
 static int read_settings(struct config *config, const struct reader *reader, const json_t *document)
 {
     struct watch_rules *rules = &config->settings.watch;
@@ -60,6 +80,8 @@ static int read_settings(struct config *config, const struct reader *reader, con
             rules->idle_action = rules->idle_stop > 0 ? IDLE_CANCEL : IDLE_WARN;
         code = check_idle(reader, idle, rules);
     }
+    if (code == 0)
+        code = check_slurm(reader, reader_get(document, "slurm"), rules);
     if (code < 0 || !reader_get(health, "timeout") || rules->health_before[0] ||
         rules->health_after[0])
         return code;

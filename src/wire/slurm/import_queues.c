@@ -389,23 +389,55 @@ static void add_weight(struct import *import, const struct account *account)
                       "a share that is no number from 1 to 1000000 becomes the weight 1");
 }
 
-static void report_user(struct import *import, const struct slurm_line *user)
+/* What a user has instead of what the account gives, and a queue has only for all of its users. In
+ * a listing, users also have what they inherit. */
+static void report_own_limits(const struct accounts *accounts, const struct account *account,
+                              const struct slurm_line *user)
 {
+    static const struct {
+        const char *first, *second, *words;
+    } kinds[] = {
+        { "MaxTRES", "MaxTRESPerJob",
+          "`gpus_per_job` is one for all users of a queue: make a queue for this user" },
+        { "MaxWall", "MaxWallDurationPerJob",
+          "`longest_duration` is one for all users of a queue: make a queue for this user" },
+        { "QOS", "QOS", "a queue has one set of limits: make a queue for each QOS" },
+        { "Def QOS", "DefaultQOS", "a queue has one set of limits: make a queue for this QOS" },
+    };
+
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        const char *key = key_of(user, kinds[i].first, kinds[i].second);
+        const struct slurm_line *line = inherit(accounts, account, kinds[i].first, kinds[i].second);
+        const char *usual = line ? either(line, kinds[i].first, kinds[i].second) : "normal";
+        if (!key || strcmp(slurm_line_get(user, key), usual) == 0)
+            continue;
+        AUTO_FREE char *what =
+            mem_printf("%s: %s=%s", slurm_line_get(user, "User"), key, slurm_line_get(user, key));
+        import_report(accounts->import, user, what, kinds[i].words);
+    }
+}
+
+static void report_user(const struct accounts *accounts, const struct account *account,
+                        const struct slurm_line *user)
+{
+    struct import *import = accounts->import;
     const char *share = either(user, "Fairshare", "Share");
 
     if (share && strcmp(share, "1") != 0 && strcmp(share, "parent") != 0)
         import_report(import, user, slurm_line_get(user, "User"),
                       "users of a queue have equal shares; make a queue for this one");
+    report_own_limits(accounts, account, user);
     import_report_notes(import, user, limit_notes, COUNT_OF(limit_notes));
 }
 
 /* A queue lists at most QUEUE_LIST_MAX users. */
-static void add_submit(struct import *import, const struct account *account)
+static void add_submit(const struct accounts *accounts, const struct account *account)
 {
+    struct import *import = accounts->import;
     bool has_room = account->users.count <= QUEUE_LIST_MAX;
 
     LIST_EACH (const struct slurm_line *, user, &account->users)
-        report_user(import, *user);
+        report_user(accounts, account, *user);
     if (!has_room)
         import_report(import, account->line, account->name,
                       "a queue lists at most 256 users, and it has more: it is open to all. Name a "
@@ -541,7 +573,7 @@ static void add_queue(const struct accounts *accounts, const struct account *acc
     add_gpus_per_job(accounts, account, qos);
     add_durations(accounts, account, qos);
     if (!account->is_parent) {
-        add_submit(import, account);
+        add_submit(accounts, account);
         add_user_limits(import, account, qos);
     } else if (account->users.count > 0)
         import_report(import, account->line, account->name,

@@ -16,6 +16,7 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "daemon/doctor/doctor.h"
 #include "device/host.h"
 #include "device/mps.h"
 #include "device/nvml/nvml.h"
@@ -28,13 +29,10 @@
 
 enum { CLOCK_LEAST = 1704067200 /* 2024 */, PROC_MAX = 1024 * 1024 };
 
-enum grade { GRADE_OK, GRADE_NOTE, GRADE_BAD };
-
 static bool any_bad;
 static json_t *report; /* NULL: people read it */
 
-static void say(enum grade grade, const char *what, const char *format, ...) PRINTF(3, 4);
-static void say(enum grade grade, const char *what, const char *format, ...)
+void doctor_say(enum grade grade, const char *what, const char *format, ...)
 {
     static const char *const marks[] = { "ok  ", "note", "BAD " };
     static const char *const names[] = { "ok", "note", "bad" };
@@ -59,11 +57,11 @@ static void look_at_machine(void)
     struct error err;
 
     if (probe_machine(&machine, &err) < 0)
-        say(GRADE_BAD, "machine", "%s", err.text);
+        doctor_say(GRADE_BAD, "machine", "%s", err.text);
     else
-        say(GRADE_OK, "machine", "%s: %s CPUs, %s of memory", machine.name,
-            units_format_milli(cpus, machine.cpu_milli),
-            units_format_mib(memory, machine.memory_mib));
+        doctor_say(GRADE_OK, "machine", "%s: %s CPUs, %s of memory", machine.name,
+                   units_format_milli(cpus, machine.cpu_milli),
+                   units_format_mib(memory, machine.memory_mib));
 }
 
 static void list_devices(struct probe *probe)
@@ -73,14 +71,14 @@ static void list_devices(struct probe *probe)
     struct error err;
 
     if (probe->ops->devices(probe, &devices, &count, &err) < 0)
-        say(GRADE_BAD, "gpus", "%s", err.text);
+        doctor_say(GRADE_BAD, "gpus", "%s", err.text);
     else if (count == 0)
-        say(GRADE_NOTE, "gpus", "the driver (%s) reports none", probe_nvml_driver(probe));
+        doctor_say(GRADE_NOTE, "gpus", "the driver (%s) reports none", probe_nvml_driver(probe));
     for (uint32_t i = 0; i < count; i++)
-        say(devices[i].sick[0] ? GRADE_BAD : GRADE_OK, "gpu", "%" PRIu32 " %s %s%s", i,
-            devices[i].product,
-            devices[i].sick[0] ? "is excluded from allocation: " : devices[i].uuid,
-            devices[i].sick);
+        doctor_say(devices[i].sick[0] ? GRADE_BAD : GRADE_OK, "gpu", "%" PRIu32 " %s %s%s", i,
+                   devices[i].product,
+                   devices[i].sick[0] ? "is excluded from allocation: " : devices[i].uuid,
+                   devices[i].sick);
     free(devices);
     probe->ops->destroy(probe);
 }
@@ -88,9 +86,10 @@ static void list_devices(struct probe *probe)
 static void look_at_mps(void)
 {
     if (mps_is_there())
-        say(GRADE_OK, "mps", "nvidia-cuda-mps-control is installed");
+        doctor_say(GRADE_OK, "mps", "nvidia-cuda-mps-control is installed");
     else
-        say(GRADE_NOTE, "mps",
+        doctor_say(
+            GRADE_NOTE, "mps",
             "no nvidia-cuda-mps-control: GPUs are shared without MPS, and requests for mps=N%% are "
             "refused");
 }
@@ -102,14 +101,15 @@ static void look_at_clock(void)
     int state = adjtimex(&clock);
 
     if (time(NULL) < CLOCK_LEAST)
-        say(GRADE_BAD, "clock", "the date is before 2024; set it, or times in jobs mean nothing");
+        doctor_say(GRADE_BAD, "clock",
+                   "the date is before 2024; set it, or times in jobs mean nothing");
     else if (state == TIME_ERROR || (clock.status & STA_UNSYNC))
-        say(GRADE_NOTE, "clock",
-            "not synchronized; begin times, windows and cron depend on it (timedatectl "
-            "set-ntp "
-            "true)");
+        doctor_say(GRADE_NOTE, "clock",
+                   "not synchronized; begin times, windows and cron depend on it (timedatectl "
+                   "set-ntp "
+                   "true)");
     else
-        say(GRADE_OK, "clock", "synchronized");
+        doctor_say(GRADE_OK, "clock", "synchronized");
 }
 
 static void look_at_devices(void)
@@ -123,12 +123,12 @@ static void look_at_devices(void)
         look_at_mps();
         break;
     case NVML_NO_LIBRARY:
-        say(GRADE_NOTE, "gpus", "%s; synthetic GPUs are used (--devices synthetic:h100:4)",
-            why.text);
+        doctor_say(GRADE_NOTE, "gpus", "%s; synthetic GPUs are used (--devices synthetic:h100:4)",
+                   why.text);
         break;
     case NVML_NO_DRIVER:
     case NVML_NO_USE:
-        say(GRADE_BAD, "gpus", "%s", why.text);
+        doctor_say(GRADE_BAD, "gpus", "%s", why.text);
         break;
     }
 }
@@ -150,16 +150,19 @@ static void look_at_processes(const struct cgroup *cgroup)
 
     find_mount("", &mount);
     if (cgroup->tree)
-        say(GRADE_OK, "processes", "contained by cgroup v2 in %s: no process outlives its job",
-            mount.path);
+        doctor_say(GRADE_OK, "processes",
+                   "contained by cgroup v2 in %s: no process outlives its job", mount.path);
     else if (!mount.path)
-        say(GRADE_NOTE, "processes", "cgroup v2 is not mounted: jobs are watched, not contained");
+        doctor_say(GRADE_NOTE, "processes",
+                   "cgroup v2 is not mounted: jobs are watched, not contained");
     else if (cgroup->lacks_kill)
-        say(GRADE_NOTE, "processes",
+        doctor_say(
+            GRADE_NOTE, "processes",
             "cgroup v2 in %s has no cgroup.kill (Linux 5.14): jobs are watched, not contained",
             mount.path);
     else
-        say(GRADE_NOTE, "processes",
+        doctor_say(
+            GRADE_NOTE, "processes",
             "no control group in %s is delegated to you: jobs are watched, not contained; "
             "systemd-run --user --scope -p Delegate=yes tarn up starts a daemon with one, as does "
             "the machine's service",
@@ -174,16 +177,18 @@ static void look_at_limit(const char *what, const char *controller, bool is_v2, 
 
     find_mount(controller, &mount);
     if (is_v2)
-        say(GRADE_OK, what, "limits are enforced by cgroup v2");
+        doctor_say(GRADE_OK, what, "limits are enforced by cgroup v2");
     else if (v1)
-        say(GRADE_OK, what, "limits are enforced by cgroup v1 in %s", mount.path);
+        doctor_say(GRADE_OK, what, "limits are enforced by cgroup v1 in %s", mount.path);
     else if (mount.own)
-        say(GRADE_NOTE, what,
+        doctor_say(
+            GRADE_NOTE, what,
             "limits are tracked, not enforced: the %s controller belongs to cgroup v1, and you may "
             "not write %s",
             controller, mount.own);
     else
-        say(GRADE_NOTE, what,
+        doctor_say(
+            GRADE_NOTE, what,
             "limits are tracked, not enforced: no %s controller of cgroup v2 is delegated to you",
             controller);
     cgroup_mount_release(&mount);
@@ -198,12 +203,12 @@ static void look_at_containment(void)
     look_at_limit("memory", "memory", cgroup.has_memory, cgroup.memory);
     look_at_limit("cpus", "cpu", cgroup.has_cpu, cgroup.cpu);
     if (cgroup.can_fence || cgroup.devices)
-        say(GRADE_OK, "fence", "jobs can open only their own GPUs, by cgroup %s",
-            cgroup.can_fence ? "v2" : "v1");
+        doctor_say(GRADE_OK, "fence", "jobs can open only their own GPUs, by cgroup %s",
+                   cgroup.can_fence ? "v2" : "v1");
     else
-        say(GRADE_NOTE, "fence", "jobs can open each other's GPUs: %s",
-            geteuid() == 0 ? "neither version of cgroups denies device files here"
-                           : "only a daemon of root can deny device files");
+        doctor_say(GRADE_NOTE, "fence", "jobs can open each other's GPUs: %s",
+                   geteuid() == 0 ? "neither version of cgroups denies device files here"
+                                  : "only a daemon of root can deny device files");
     cgroup_release(&cgroup, true);
 }
 
@@ -213,9 +218,9 @@ static void look_at_shim(void)
     struct error err;
 
     if (part_find_shim(&shim, &err) < 0)
-        say(GRADE_BAD, "shim", "%s", err.text);
+        doctor_say(GRADE_BAD, "shim", "%s", err.text);
     else
-        say(GRADE_OK, "shim", "%s", shim);
+        doctor_say(GRADE_OK, "shim", "%s", shim);
 }
 
 static void look_at_disk(const char *dir)
@@ -227,11 +232,12 @@ static void look_at_disk(const char *dir)
     if (statfs(dir, &disk) < 0)
         return;
     int64_t free_mib = (int64_t)(disk.f_bavail * (uint64_t)disk.f_bsize >> 20);
-    if (disk.f_type == NFS)
-        say(GRADE_BAD, "disk",
-            "%s is on NFS, where the journal's locks cannot be relied on; set TARN_STATE", dir);
-    say(free_mib < FREE_MIB_MIN ? GRADE_BAD : GRADE_OK, "disk", "%s free in %s",
-        units_format_mib(free_text, free_mib), dir);
+    if (disk.f_type == NFS && !doctor_serves_slurm()) /* the nodes of a cluster need it there */
+        doctor_say(GRADE_BAD, "disk",
+                   "%s is on NFS, where the journal's locks cannot be relied on; set TARN_STATE",
+                   dir);
+    doctor_say(free_mib < FREE_MIB_MIN ? GRADE_BAD : GRADE_OK, "disk", "%s free in %s",
+               units_format_mib(free_text, free_mib), dir);
 }
 
 static void look_at_state(const struct paths *paths)
@@ -240,22 +246,22 @@ static void look_at_state(const struct paths *paths)
     struct error err;
 
     if (access(paths->state, F_OK) < 0) {
-        say(GRADE_NOTE, "state", "%s: does not exist yet; created at the first start",
-            paths->state);
+        doctor_say(GRADE_NOTE, "state", "%s: does not exist yet; created at the first start",
+                   paths->state);
         return;
     }
     if (access(paths->state, W_OK) < 0)
-        say(GRADE_BAD, "state", "%s: %s", paths->state, strerror(errno));
+        doctor_say(GRADE_BAD, "state", "%s: %s", paths->state, strerror(errno));
     look_at_disk(paths->state);
     int code = journal_open(paths->state, JOURNAL_READ, &journal, &err);
     if (code == -ENOENT)
-        say(GRADE_NOTE, "journal", "none yet");
+        doctor_say(GRADE_NOTE, "journal", "none yet");
     else if (code < 0)
-        say(GRADE_BAD, "journal", "%s", err.text);
+        doctor_say(GRADE_BAD, "journal", "%s", err.text);
     else {
         char size[UNITS_TEXT_SIZE];
-        say(GRADE_OK, "journal", "%" PRIu64 " records, %s", journal_last(journal),
-            units_format_mib(size, (journal_size(journal) + (1 << 20) - 1) >> 20));
+        doctor_say(GRADE_OK, "journal", "%" PRIu64 " records, %s", journal_last(journal),
+                   units_format_mib(size, (journal_size(journal) + (1 << 20) - 1) >> 20));
     }
 }
 
@@ -264,13 +270,13 @@ static void look_at_daemon(const struct paths *paths)
     struct rlimit limit;
 
     if (paths_is_listening(paths->socket))
-        say(GRADE_OK, "daemon", "listens on %s", paths->socket);
+        doctor_say(GRADE_OK, "daemon", "listens on %s", paths->socket);
     else
-        say(GRADE_NOTE, "daemon", "none on %s; tarn up starts one", paths->socket);
+        doctor_say(GRADE_NOTE, "daemon", "none on %s; tarn up starts one", paths->socket);
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max < 4096)
-        say(GRADE_NOTE, "files",
-            "at most %ld open files: about as many jobs can run at a time; raise ulimit -Hn",
-            (long)limit.rlim_max);
+        doctor_say(GRADE_NOTE, "files",
+                   "at most %ld open files: about as many jobs can run at a time; raise ulimit -Hn",
+                   (long)limit.rlim_max);
 }
 
 /* A daemon of another user has other rights, and another state directory: what this process may do
@@ -284,7 +290,8 @@ static bool look_at_shared(const struct paths *paths)
         !paths_is_listening(paths->socket))
         return false;
     peer_name(status.st_uid, owner);
-    say(GRADE_OK, "daemon",
+    doctor_say(
+        GRADE_OK, "daemon",
         "%s runs it for all users, on %s; its control groups, state and journal are checked if %s "
         "runs tarn doctor",
         owner, paths->socket, owner);
@@ -302,7 +309,7 @@ int run_doctor(const struct options *options)
     look_at_devices();
     int code = paths_find(&paths, &err);
     if (code < 0)
-        say(GRADE_BAD, "paths", "%s", err.text);
+        doctor_say(GRADE_BAD, "paths", "%s", err.text);
     if (code < 0 || !look_at_shared(&paths)) {
         look_at_containment();
         look_at_shim();
@@ -311,6 +318,7 @@ int run_doctor(const struct options *options)
             look_at_daemon(&paths);
         }
     }
+    doctor_slurm();
     paths_release(&paths);
     if (report) {
         json_dumpf(report, stdout, JSON_INDENT(2));
