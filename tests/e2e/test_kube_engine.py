@@ -6,7 +6,7 @@ import pytest
 
 import kube_cluster
 from kube.nodes import TAINT, add_fake
-from kube_cluster import GPU, check_sound, condition, gpus_in_use, namespace, pod, wait_until
+from kube_cluster import GPU, check_sound, condition, daemon, gpus_in_use, pod, space, wait_until  # noqa: F401 (fixtures)
 from tarn_test import TARN
 
 pytestmark = kube_cluster.needed(real=True, engine=True)
@@ -17,20 +17,6 @@ NODES = 9
 def cluster():
     with kube_cluster.running(fake=8, real=1) as cluster:
         yield cluster
-
-
-@pytest.fixture
-def space(cluster):
-    with namespace(cluster) as name:
-        yield name
-
-
-@pytest.fixture
-def daemon(make_daemon, cluster):
-    daemon = make_daemon(devices="none")
-    kube_cluster.start_daemon(daemon, cluster)
-    yield daemon
-    check_sound(cluster)
 
 
 def create(cluster, space, *pods):

@@ -8,7 +8,7 @@ import kube_cluster
 from kube import operators
 from kube.images import TOOLS
 from kube.waiting import PATIENCE_S
-from kube_cluster import GPU, SYSTEM, check_sound, condition, is_active, mounting, namespace, pod, spec, wait_until
+from kube_cluster import GPU, SYSTEM, condition, daemon, is_active, mounting, pod, space, spec, wait_until  # noqa: F401 (fixtures)
 
 NEEDED = ("training-operator", "jobset", "kuberay")
 REASON = kube_cluster.missing_engine(real=True) or operators.missing(*NEEDED)
@@ -22,20 +22,6 @@ def cluster():
     with kube_cluster.running(fake=2, real=2) as cluster:
         operators.start(cluster, *NEEDED)
         yield cluster
-
-
-@pytest.fixture
-def space(cluster):
-    with namespace(cluster) as name:
-        yield name
-
-
-@pytest.fixture
-def daemon(make_daemon, cluster):
-    daemon = make_daemon(devices="none")
-    kube_cluster.start_daemon(daemon, cluster)
-    yield daemon
-    check_sound(cluster)
 
 
 # ---- gangs ----

@@ -5,10 +5,11 @@ import subprocess
 import pytest
 
 import kube_cluster
-from kube_cluster import check_sound, condition, namespace, pod, wait_until
+from kube_cluster import check_sound, condition, daemon, pod, space, wait_until  # noqa: F401 (fixtures)
 from tarn_test import TARN
 
 pytestmark = kube_cluster.needed(engine=True)
+CONFIG = "kube: {devices: exact, schedulers: [kai-scheduler, volcano]}\n"
 PORT = {"containers": [{"name": "main", "image": "x", "ports": [{"containerPort": 80, "hostPort": 80}]}]}
 
 
@@ -16,23 +17,6 @@ PORT = {"containers": [{"name": "main", "image": "x", "ports": [{"containerPort"
 def cluster():
     with kube_cluster.running(fake=4) as cluster:
         yield cluster
-
-
-@pytest.fixture
-def space(cluster):
-    with namespace(cluster) as name:
-        yield name
-
-
-@pytest.fixture
-def daemon(make_daemon, cluster, tmp_path):
-    daemon = make_daemon(devices="none")
-    config = tmp_path / "tarn.yaml"
-    config.write_text("kube: {devices: exact, schedulers: [kai-scheduler, volcano]}\n")
-    daemon.options += ["--config", str(config)]
-    kube_cluster.start_daemon(daemon, cluster)
-    yield daemon
-    check_sound(cluster)
 
 
 def message(cluster, space, name):
