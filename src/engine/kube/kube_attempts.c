@@ -21,6 +21,7 @@ enum {
     EXPECT_MS = 10000, /* after a restart: what was not started by then is over */
     STUCK_MS = 600000, /* an image that could not be pulled for so long ends a job of tarn */
     LOG_MS = 10000,    /* the end of a job waits so long for the end of its output */
+    SWEEP_MS = 5000,   /* nodes disappear, containers do not start: see attempt_wake() */
 };
 
 struct kube_attempts *kube_attempts_create(const struct engine_options *options,
@@ -48,6 +49,7 @@ void kube_attempts_destroy(struct kube_attempts *attempts)
     for (size_t i = 0; i < attempts->all.count; i++)
         attempt_destroy(attempts->all.items[i]);
     list_release(&attempts->all);
+    list_release(&attempts->awake);
     list_release(&attempts->expected);
     map_release(&attempts->by_pod);
     free(attempts);
@@ -217,8 +219,7 @@ int kube_attempts_start(struct kube_attempts *attempts, const struct engine_laun
     if (code < 0) {
         for (uint32_t i = 0; i < count; i++)
             kube_nodes_hold(attempts->nodes, attempt->slots[i].node, attempt->slots[i].gpus, false);
-        list_remove(&attempts->all, attempt_place(attempts, id->job, id->attempt));
-        attempt_destroy(attempt);
+        attempt_remove(attempts, attempt);
         return code;
     }
     if (attempts->is_synced && is_own)
@@ -236,6 +237,7 @@ void kube_attempts_stop(struct kube_attempts *attempts, const struct engine_atte
     if (!attempt)
         return;
     attempt->is_stopping = true;
+    attempt_wake(attempts, attempt);
     attempt->grace_s = (grace + USEC_PER_SEC - 1) / USEC_PER_SEC;
     for (uint32_t i = 0; i < attempt->count; i++) {
         if (attempt->slots[i].state == SLOT_BOUND)
@@ -273,8 +275,7 @@ void kube_attempts_forget(struct kube_attempts *attempts, const struct engine_at
         return;
     if (!attempt->external)
         attempt_delete_own(attempts, attempt);
-    list_remove(&attempts->all, attempt_place(attempts, which->job, which->attempt));
-    attempt_destroy(attempt);
+    attempt_remove(attempts, attempt);
 }
 
 const char *kube_attempts_trouble(struct kube_attempts *attempts, uint64_t job, uint32_t number)
@@ -484,13 +485,42 @@ static void look_at(struct kube_attempts *attempts, struct attempt *attempt)
     }
 }
 
+/* Nothing is due before the next sweep. */
+static bool is_settled(const struct attempt *attempt)
+{
+    for (uint32_t i = 0; i < attempt->count; i++) {
+        const struct slot *slot = &attempt->slots[i];
+        bool is_bound = slot->state == SLOT_BOUND && slot->ended_at == 0 && slot->evict_due == 0;
+        if (!is_bound && slot->state != SLOT_OVER)
+            return false;
+    }
+    return true;
+}
+
 bool kube_attempts_tick(struct kube_attempts *attempts)
 {
+    uint64_t now = uv_now(attempts->options.loop);
+    size_t kept = 0;
+
     attempts->has_left = false;
-    if (attempts->is_synced && uv_now(attempts->options.loop) >= attempts->expected_until)
+    if (!attempts->is_synced)
+        return false;
+    if (now >= attempts->expected_until)
         attempts->expected.count = 0;
-    for (size_t i = 0; i < attempts->all.count && attempts->is_synced; i++)
-        look_at(attempts, attempts->all.items[i]);
+    if (now - attempts->swept_at >= SWEEP_MS) {
+        attempts->swept_at = now;
+        for (size_t i = 0; i < attempts->all.count; i++)
+            attempt_wake(attempts, attempts->all.items[i]);
+    }
+    for (size_t i = 0; i < attempts->awake.count; i++)
+        look_at(attempts, attempts->awake.items[i]);
+    for (size_t i = 0; i < attempts->awake.count; i++) {
+        struct attempt *attempt = attempts->awake.items[i];
+        attempt->is_awake = !is_settled(attempt);
+        if (attempt->is_awake)
+            attempts->awake.items[kept++] = attempt;
+    }
+    attempts->awake.count = kept;
     return attempts->has_left;
 }
 

@@ -58,6 +58,7 @@ void attempt_undo(struct kube_attempts *attempts, struct attempt *attempt, const
     if (attempt->is_undone || attempt->is_stopping)
         return;
     attempt->is_undone = true;
+    attempt_wake(attempts, attempt);
     snprintf(attempt->reason, sizeof(attempt->reason), "%s", reason);
     log_line(LOG_WARNING, "an attempt cannot start as a whole job=%" PRIu64 " reason='%s'",
              attempt->job, attempt->reason);
@@ -299,6 +300,7 @@ static void on_evicted(void *user, const struct kube_reply *reply)
     if (slot && slot->pod && strcmp(slot->pod->uid, binding->uid) == 0 &&
         !kube_reply_is_ok(reply) && reply->status != KUBE_NOT_FOUND) {
         slot->evict_due = uv_now(binding->attempts->options.loop) + EVICT_MS;
+        attempt_wake(binding->attempts, attempt);
         snprintf(attempt->reason, sizeof(attempt->reason), "Kubernetes: %.140s", reply->words);
     }
     free(binding);
@@ -315,6 +317,7 @@ void slot_evict(struct kube_attempts *attempts, struct slot *slot)
         "preconditions", "uid", slot->pod->uid);
 
     slot->evict_due = 0;
+    attempt_wake(attempts, slot->attempt);
     say_evicts(attempts, slot);
     kube_client_call(attempts->client, &(struct kube_call){ .method = "POST",
                                                             .path = path,

@@ -61,7 +61,28 @@ struct attempt *attempt_add(struct kube_attempts *attempts, uint64_t job, uint32
         attempt->slots[i].empty_since = uv_now(attempts->options.loop);
     }
     list_insert(&attempts->all, place, attempt);
+    attempt_wake(attempts, attempt);
     return attempt;
+}
+
+void attempt_wake(struct kube_attempts *attempts, struct attempt *attempt)
+{
+    if (attempt->is_awake)
+        return;
+    attempt->is_awake = true;
+    list_add(&attempts->awake, attempt);
+}
+
+void attempt_remove(struct kube_attempts *attempts, struct attempt *attempt)
+{
+    for (size_t i = 0; i < attempts->awake.count && attempt->is_awake; i++) {
+        if (attempts->awake.items[i] != attempt)
+            continue;
+        list_remove(&attempts->awake, i);
+        attempt->is_awake = false;
+    }
+    list_remove(&attempts->all, attempt_place(attempts, attempt->job, attempt->attempt));
+    attempt_destroy(attempt);
 }
 
 struct slot *slot_of_rank(const struct attempt *attempt, uint32_t rank)
@@ -232,6 +253,7 @@ static bool may_be_replaced(const struct slot *slot)
 
 void slot_end(struct kube_attempts *attempts, struct slot *slot)
 {
+    attempt_wake(attempts, slot->attempt);
     if (may_be_replaced(slot)) {
         slot_detach(attempts, slot);
         slot->state = SLOT_EMPTY;
