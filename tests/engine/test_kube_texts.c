@@ -42,6 +42,26 @@ static struct kube_pod *pod_of(const char *about, const char *spec, const char *
     return pod;
 }
 
+static void managed_fields_are_cut_and_nothing_else(void **state)
+{
+    static const char *const cases[][2] = {
+        { "", "" },
+        { "{\"a\":1}", "{\"a\":1}" },
+        { "[{\"managedFields\":[{\"f\":{\"]\":[],\"\\\"]\":[[1]]}}],\"b\":2},{\"managedFields\":[]}"
+          ",3]",
+          "[{\"managedFields\":[],\"b\":2},{\"managedFields\":[]},3]" },
+        { "{\"a\":\"\\\"managedFields\\\":[1]\"}", "{\"a\":\"\\\"managedFields\\\":[1]\"}" },
+        { "{\"managedFields\":[{\"cut\":\"off", "{\"managedFields\":[" },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO_FREE char *text = mem_string(cases[i][0]);
+        text[kube_json_trim(text, strlen(text))] = '\0';
+        assert_string_equal(text, cases[i][1]);
+    }
+}
+
 /* ---- requests ---- */
 
 static void requests_are_counted_as_the_scheduler_counts_them(void **state)
@@ -620,6 +640,7 @@ static void a_plugin_that_fails_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(managed_fields_are_cut_and_nothing_else),
         cmocka_unit_test(a_plugin_gets_its_environment_and_no_secret_is_on_its_command_line),
         cmocka_unit_test(a_plugin_that_fails_is_named),
         cmocka_unit_test(requests_are_counted_as_the_scheduler_counts_them),

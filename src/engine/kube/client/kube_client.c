@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "engine/kube/client/kube_json.h"
 #include "io/log.h"
 
 #define MS            UINT64_C(1000000)
@@ -184,7 +185,7 @@ static void set_text(char **at, const char *text)
 static void read_line(struct kube_client *client, struct watching *watch, char *line, size_t length)
 {
     json_error_t why;
-    json_t *change = json_loadb(line, length, 0, &why);
+    json_t *change = json_loadb(line, kube_json_trim(line, length), 0, &why);
     const json_t *object = json_object_get(change, "object");
     const char *type = json_string_value(json_object_get(change, "type"));
 
@@ -388,9 +389,10 @@ static void end_watch(struct kube_client *client, struct transfer *transfer, CUR
                       long status)
 {
     struct watching *watch = transfer->watch;
+    size_t length = kube_json_trim(transfer->body.bytes, transfer->body.length);
     json_error_t why;
     json_t *body = watch->is_listing || status != 200
-                       ? json_loadb(text_string(&transfer->body), transfer->body.length, 0, &why)
+                       ? json_loadb(text_string(&transfer->body), length, 0, &why)
                        : NULL;
     bool is_ok = status == 200 && (code == CURLE_OK || !watch->is_listing);
 
