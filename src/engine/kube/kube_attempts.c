@@ -109,7 +109,7 @@ static char *gpus_of(const struct engine_launch *launch)
 
 static bool is_untouched(const struct slot *slot)
 {
-    return slot->state == SLOT_EMPTY && !slot->role && !slot->has_end;
+    return slot->state == SLOT_EMPTY && slot->node && !slot->role && !slot->has_end;
 }
 
 /* Bind the pods to the members that never had one, all of them at once. */
@@ -178,17 +178,33 @@ static int prepare_own(struct kube_attempts *attempts, struct attempt *attempt,
     return code;
 }
 
-static void set_places(struct kube_attempts *attempts, struct attempt *attempt,
-                       const struct engine_launch *launches)
+static void set_place(struct kube_attempts *attempts, struct slot *slot,
+                      const struct engine_launch *launch)
 {
-    for (uint32_t i = 0; i < attempt->count; i++) {
-        struct slot *slot = &attempt->slots[i];
-        slot->rank = launches[i].id.rank;
-        slot->node = mem_string(launches[i].node);
-        slot->gpus = gpus_of(&launches[i]);
-        slot->device_count = launches[i].slices_count;
-        kube_nodes_hold(attempts->nodes, slot->node, slot->gpus, true);
+    slot->rank = launch->id.rank;
+    slot->node = mem_string(launch->node);
+    slot->gpus = gpus_of(launch);
+    slot->device_count = launch->slices_count;
+    kube_nodes_hold(attempts->nodes, slot->node, slot->gpus, true);
+}
+
+/* After a restart: the daemon that was killed had not bound all pods of a gang. Pods that have
+ * none of its bindings get the places that they were granted. */
+static void complete(struct kube_attempts *attempts, struct attempt *attempt,
+                     const struct engine_launch *launches, uint32_t count)
+{
+    if (!attempt->is_sought || !launches[0].external)
+        return;
+    if (!attempt->external)
+        attempt->external = mem_string(launches[0].external);
+    for (uint32_t i = 0; i < count; i++) {
+        struct slot *slot = slot_of_rank(attempt, launches[i].id.rank);
+        if (!slot || slot->node || slot->state != SLOT_EMPTY)
+            continue;
+        set_place(attempts, slot, &launches[i]);
+        slot->empty_since = uv_now(attempts->options.loop);
     }
+    begin(attempts, attempt);
 }
 
 static void begin_own(struct kube_attempts *attempts, struct attempt *attempt)
@@ -209,11 +225,15 @@ int kube_attempts_start(struct kube_attempts *attempts, const struct engine_laun
     const struct member_id *id = &launches[0].id;
     bool is_own = !launches[0].external;
 
-    if (attempt_find(attempts, id->job, id->attempt))
+    struct attempt *attempt = attempt_find(attempts, id->job, id->attempt);
+    if (attempt) {
+        complete(attempts, attempt, launches, count);
         return 0;
+    }
     expect_no_more(attempts, id->job, id->attempt);
-    struct attempt *attempt = attempt_add(attempts, id->job, id->attempt, count);
-    set_places(attempts, attempt, launches);
+    attempt = attempt_add(attempts, id->job, id->attempt, count);
+    for (uint32_t i = 0; i < count; i++)
+        set_place(attempts, &attempt->slots[i], &launches[i]);
     attempt->external = mem_string(launches[0].external);
     int code = is_own ? prepare_own(attempts, attempt, launches, err) : 0;
     if (code < 0) {
@@ -263,8 +283,10 @@ void kube_attempts_recover(struct kube_attempts *attempts, const struct engine_a
     } else if (!attempt) {
         expect(attempts, which);
     }
-    for (uint32_t i = 0; i < which->count; i++)
-        ret_found[i] = attempt && slot_of_rank(attempt, which->ranks[i]);
+    for (uint32_t i = 0; i < which->count; i++) {
+        const struct slot *slot = attempt ? slot_of_rank(attempt, which->ranks[i]) : NULL;
+        ret_found[i] = slot && (was_started[i] || slot->node || slot->state != SLOT_EMPTY);
+    }
 }
 
 void kube_attempts_forget(struct kube_attempts *attempts, const struct engine_attempt *which)
@@ -374,6 +396,12 @@ bool kube_attempts_gone(struct kube_attempts *attempts, const struct kube_pod *p
     return true;
 }
 
+static void disappear(struct kube_attempts *attempts, struct slot *slot)
+{
+    slot_set_outcome(slot, ENGINE_LOST, "Kubernetes: its pod has disappeared");
+    slot_report_end(attempts, slot);
+}
+
 void kube_attempts_synced(struct kube_attempts *attempts)
 {
     if (attempts->is_synced)
@@ -384,10 +412,8 @@ void kube_attempts_synced(struct kube_attempts *attempts)
         struct attempt *attempt = attempts->all.items[i];
         for (uint32_t k = 0; k < attempt->count && attempt->is_sought; k++) {
             struct slot *slot = &attempt->slots[k];
-            if (slot->pod || slot->state == SLOT_OVER || slot->has_end)
-                continue;
-            slot_set_outcome(slot, ENGINE_LOST, "Kubernetes: its pod has disappeared");
-            slot_report_end(attempts, slot);
+            if (slot->is_started && !slot->pod && slot->state != SLOT_OVER && !slot->has_end)
+                disappear(attempts, slot);
         }
         if (attempt->is_sought)
             continue;
@@ -423,6 +449,8 @@ static void look_at_empty(struct kube_attempts *attempts, struct slot *slot)
         slot_set_outcome(slot, ENGINE_LOST,
                          attempt->is_undone ? attempt->reason : "stopped before it ran");
         slot_report_end(attempts, slot);
+    } else if (!slot->node && uv_now(attempts->options.loop) >= attempts->expected_until) {
+        disappear(attempts, slot); /* nor was it started again: see complete() */
     } else if (!slot->has_end && waited >= PODS_MS) {
         attempt_undo(attempts, attempt, "Kubernetes: not all of its pods exist");
     }
