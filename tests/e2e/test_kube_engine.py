@@ -183,6 +183,14 @@ def test_what_is_deleted_in_kubernetes_has_ended_in_tarn(cluster, daemon, space)
     wait_until("all have ended", lambda: [job["state"] for job in daemon.api.jobs()] == ["ended"] * 9)
 
 
+def test_a_job_that_is_deleted_in_kubernetes_is_cancelled(cluster, daemon, space):
+    cluster.api.create(kube_cluster.job("batch", count=2, gpus=1, scheduler="tarn", fake=True), space)
+    cluster.wait_pods(space, "Running", 2)
+    cluster.api.delete(f"/apis/batch/v1/namespaces/{space}/jobs/batch", propagationPolicy="Background")
+    job = daemon.api.wait_end(daemon.api.jobs()[0]["id"], kube_cluster.PATIENCE_S)
+    assert job["result"] == "cancelled" and "its controller was deleted in Kubernetes" in job["reason"], job
+
+
 def test_a_daemon_that_was_killed_finds_its_pods(cluster, daemon, space):
     create(cluster, space, *[mine(f"p{number}", gpus=8) for number in range(10)])
     before = {one["metadata"]["name"]: one["spec"]["nodeName"] for one in cluster.wait_pods(space, "Running", 8)}

@@ -391,6 +391,8 @@ bool kube_attempts_gone(struct kube_attempts *attempts, const struct kube_pod *p
     else
         slot_note_deletion(attempts, slot);
     slot_end(attempts, slot);
+    if (slot->state == SLOT_EMPTY && pod->group.owner_path[0])
+        slot_ask_owner(attempts, slot, pod);
     if (slot->pod == pod) /* it waits for its output; the caller frees the pod */
         slot_detach(attempts, slot);
     return true;

@@ -328,6 +328,46 @@ void slot_evict(struct kube_attempts *attempts, struct slot *slot)
                                                             .user = binding_of(attempts, slot) });
 }
 
+/* ---- controllers ---- */
+
+static bool is_gone(const struct kube_reply *reply, const char *uid)
+{
+    const json_t *about = json_object_get(reply->body, "metadata");
+
+    if (!kube_reply_is_ok(reply))
+        return reply->status == KUBE_NOT_FOUND;
+    return strcmp(kube_text(about, "uid"), uid) != 0 || kube_text(about, "deletionTimestamp")[0];
+}
+
+static void on_owner(void *user, const struct kube_reply *reply)
+{
+    struct binding *binding = user;
+    struct kube_attempts *attempts = binding->attempts;
+    struct attempt *attempt = attempt_find(attempts, binding->job, binding->attempt);
+    struct slot *slot = attempt ? slot_of_rank(attempt, binding->rank) : NULL;
+    bool is_empty = slot && slot->state == SLOT_EMPTY && slot->has_end;
+
+    if (is_empty && !attempt->is_undone && is_gone(reply, binding->uid)) {
+        attempts->options.reports.cancelled(attempts->options.reports.user, attempt->job,
+                                            "its controller was deleted in Kubernetes");
+        slot_note_cancelled(slot);
+        slot_report_end(attempts, slot);
+    }
+    free(binding);
+}
+
+void slot_ask_owner(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod)
+{
+    struct binding *binding = binding_of(attempts, slot);
+
+    snprintf(binding->uid, sizeof(binding->uid), "%s", pod->group.owner_uid);
+    kube_client_call(attempts->client, &(struct kube_call){ .method = "GET",
+                                                            .path = pod->group.owner_path,
+                                                            .patience_ms = EVICT_MS,
+                                                            .done = on_owner,
+                                                            .user = binding });
+}
+
 /* ---- jobs of tarn ---- */
 
 /* The server refuses it for good, or there was no answer for long. */

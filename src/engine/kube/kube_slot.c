@@ -217,6 +217,13 @@ void slot_note_end(struct slot *slot, const struct kube_pod *pod)
         keep_end(slot->outcome.reason, sizeof(slot->outcome.reason), pod->reason);
 }
 
+void slot_note_cancelled(struct slot *slot)
+{
+    slot_set_outcome(slot, ENGINE_ENDED, "");
+    slot->outcome.was_stopped = true;
+    slot->outcome.signal = SIGTERM;
+}
+
 void slot_note_deletion(struct kube_attempts *attempts, struct slot *slot)
 {
     const struct attempt *attempt = slot->attempt;
@@ -224,9 +231,7 @@ void slot_note_deletion(struct kube_attempts *attempts, struct slot *slot)
     if (attempt->is_undone) {
         slot_set_outcome(slot, ENGINE_LOST, attempt->reason);
     } else if (attempt->is_stopping && slot->is_started) {
-        slot_set_outcome(slot, ENGINE_ENDED, "");
-        slot->outcome.was_stopped = true;
-        slot->outcome.signal = SIGTERM;
+        slot_note_cancelled(slot);
     } else if (attempt->is_stopping) {
         slot_set_outcome(slot, ENGINE_LOST, "stopped before it ran");
     } else if (slot->pod->group.owner_uid[0]) {
@@ -234,9 +239,7 @@ void slot_note_deletion(struct kube_attempts *attempts, struct slot *slot)
     } else {
         attempts->options.reports.cancelled(attempts->options.reports.user, attempt->job,
                                             "its pod was deleted in Kubernetes");
-        slot_set_outcome(slot, ENGINE_ENDED, "");
-        slot->outcome.was_stopped = true;
-        slot->outcome.signal = SIGTERM;
+        slot_note_cancelled(slot);
     }
 }
 

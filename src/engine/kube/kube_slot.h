@@ -104,6 +104,8 @@ void slot_report_started(struct kube_attempts *attempts, struct slot *slot);
 void slot_set_outcome(struct slot *slot, enum engine_outcome_kind kind, const char *reason);
 /* The outcome of a pod that has ended, or was deleted before it ended. */
 void slot_note_end(struct slot *slot, const struct kube_pod *pod);
+/* Its user has ended the job in Kubernetes. */
+void slot_note_cancelled(struct slot *slot);
 void slot_note_deletion(struct kube_attempts *attempts, struct slot *slot);
 /* Its outcome is set: keep its place for another pod, wait for its output, or report it. */
 void slot_end(struct kube_attempts *attempts, struct slot *slot);
