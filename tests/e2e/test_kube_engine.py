@@ -132,6 +132,10 @@ def test_selectors_affinity_and_taints_hold(cluster, daemon, space):
         assert places == {"chosen": "gpu-0003", "one-of": "gpu-0006", "tolerates": "gpu-0050", "refused": None, "nowhere": None}
         assert place_of(cluster, space, "not-in") in {f"gpu-{number:04d}" for number in range(4, 8)}
         wait_words(cluster, space, "nowhere", "node selector no-such=label, or a taint that it does not tolerate")
+        number = next(job["id"] for job in daemon.api.jobs() if job["name"] == "nowhere")
+        told = tarn(daemon, "why", str(number))
+        assert "node selector no-such=label, or a taint that it does not tolerate" in told and "fits-" not in told, told
+        assert any("node selector type=kwok" in label for node in daemon.api.get("/v1/nodes")["nodes"] for label in node["labels"])
     finally:
         cluster.api.delete("/api/v1/nodes/gpu-0050")
         cluster.end_namespace(space)

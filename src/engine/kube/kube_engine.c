@@ -396,6 +396,12 @@ static const char *trouble(struct engine *engine, uint64_t job, uint32_t attempt
     return only.told;
 }
 
+static char *spell(struct engine *engine, const char *words)
+{
+    (void)engine;
+    return kube_nodes_spell(only.nodes, words);
+}
+
 static void destroy(struct engine *engine)
 {
     struct kube_call last;
@@ -467,6 +473,7 @@ static int create(const struct engine_options *options, struct engine **ret, str
                                            .answer = answer,
                                            .note = note,
                                            .trouble = trouble,
+                                           .spell = spell,
                                            .destroy = destroy };
     struct kube_access *access = NULL;
 
