@@ -156,6 +156,47 @@ def test_what_is_not_supported_is_said_in_the_condition(cluster, daemon, space):
     assert not daemon.api.jobs()
 
 
+def storage_class(name, provisioner, mode):
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": mode}
+
+
+def local_volume(name, node):
+    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": {
+        "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "local", "local": {"path": "/data"},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}}}
+
+
+def claim(name, of_class, **more):
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": {
+        "accessModes": ["ReadWriteOnce"], "storageClassName": of_class, "resources": {"requests": {"storage": "1Gi"}}, **more}}
+
+
+def with_claim(name):
+    return pod(name, scheduler="tarn", gpus=1, volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": name}}])
+
+
+def test_pods_run_where_their_volumes_are(cluster, daemon, space):
+    things = [storage_class("local", "kubernetes.io/no-provisioner", "WaitForFirstConsumer"),
+              storage_class("late", "example.com/none", "WaitForFirstConsumer"), local_volume(space, "gpu-0002")]
+    cluster.api.apply(things)
+    try:
+        cluster.api.apply([claim("bound", "local", volumeName=space), claim("waits", "local"), claim("late", "late")], space)
+        for name in ("bound", "waits", "late", "absent"):
+            cluster.api.create(with_claim(name), space)
+        cluster.wait_pods(space, "Running", 2)
+        assert cluster.api.pod("bound", space)["spec"]["nodeName"] == "gpu-0002"
+        late = cluster.api.get(f"/api/v1/namespaces/{space}/persistentvolumeclaims/late")
+        assert late["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == cluster.api.pod("late", space)["spec"]["nodeName"]
+        wait_until("it says why", lambda: "storage class local has no provisioner" in message(cluster, space, "waits"))
+        wait_until("it says why", lambda: "PersistentVolumeClaim absent does not exist" in message(cluster, space, "absent"))
+        cluster.api.apply([claim("absent", "late")], space)
+        cluster.wait_pods(space, "Running", 3)
+    finally:
+        cluster.end_namespace(space)
+        cluster.api.remove(things)
+
+
 def test_a_kubeconfig_that_does_not_exist_can_be_corrected(cluster, make_daemon, tmp_path):
     """In the configuration that the state directory keeps."""
     daemon = make_daemon(devices="none")

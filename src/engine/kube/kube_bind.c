@@ -276,6 +276,30 @@ void slot_check(struct kube_attempts *attempts, struct slot *slot)
                                                             .user = binding_of(attempts, slot) });
 }
 
+/* The provisioner of a claim that waits for its first consumer makes its volume for this node. */
+static void select_node(struct kube_attempts *attempts, const struct slot *slot)
+{
+    const struct kube_pod *pod = slot->pod;
+    json_t *name;
+    size_t i;
+
+    json_array_foreach(pod->claims, i, name)
+    {
+        if (!kube_nodes_claim_waits(attempts->nodes, pod, json_string_value(name)))
+            continue;
+        AUTO_FREE char *path = mem_printf("/api/v1/namespaces/%s/persistentvolumeclaims/%s",
+                                          pod->namespace, json_string_value(name));
+        kube_client_call(
+            attempts->client,
+            &(struct kube_call){ .method = "PATCH",
+                                 .path = path,
+                                 .type = "application/merge-patch+json",
+                                 .body = json_pack("{s:{s:{s:s}}}", "metadata", "annotations",
+                                                   KUBE_SELECTED_NODE, slot->node),
+                                 .patience_ms = PATIENCE_MS });
+    }
+}
+
 void slot_bind(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod)
 {
     kube_workloads_gone(attempts->workloads, pod);
@@ -286,6 +310,7 @@ void slot_bind(struct kube_attempts *attempts, struct slot *slot, const struct k
     slot->failures = 0;
     free(slot->version);
     slot->version = mem_string(pod->version);
+    select_node(attempts, slot);
     request_binding(attempts, slot);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kube/kube_nodes.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "base/text.h"
 #include "engine/kube/client/kube_json.h"
 #include "engine/kube/kube_fits.h"
+#include "wire/json.h"
 
 enum {
     LABELS_MAX = 950,
@@ -45,6 +47,7 @@ struct entry {
 
 struct kube_nodes {
     struct engine_options options;
+    const struct kube_claims *claims;
     LIST(struct entry) all;
     struct map by_name; /* hash of the name -> place plus one */
     LIST(struct condition) conditions;
@@ -52,11 +55,13 @@ struct kube_nodes {
     bool is_exact;              /* tarn chooses the devices of pods */
 };
 
-struct kube_nodes *kube_nodes_create(const struct engine_options *options)
+struct kube_nodes *kube_nodes_create(const struct engine_options *options,
+                                     const struct kube_claims *claims)
 {
     struct kube_nodes *nodes = mem_zero(1, sizeof(*nodes));
 
     nodes->options = *options;
+    nodes->claims = claims;
     nodes->is_exact = options->at_start->kube_exact;
     return nodes;
 }
@@ -266,8 +271,10 @@ static void forget_conditions(struct kube_nodes *nodes, uint64_t now)
     }
 }
 
-const char *kube_nodes_label(struct kube_nodes *nodes, const json_t *fits)
+/* Takes the conditions over. */
+static const char *label_of(struct kube_nodes *nodes, json_t *fits, struct error *err)
 {
+    AUTO(json) json_t *owned = fits;
     AUTO_FREE char *label = kube_fits_label(fits);
     uint64_t now = uv_now(nodes->options.loop);
 
@@ -279,15 +286,31 @@ const char *kube_nodes_label(struct kube_nodes *nodes, const json_t *fits)
     }
     if (nodes->conditions.count >= CONDITIONS_MAX)
         forget_conditions(nodes, now);
-    if (nodes->conditions.count >= CONDITIONS_MAX)
+    if (nodes->conditions.count >= CONDITIONS_MAX) {
+        error_set(err, -ENOSPC,
+                  "the pods of the cluster have too many different node selectors, affinities and "
+                  "tolerations");
         return NULL;
-    struct condition added = { .label = TAKE(label),
-                               .fits = json_incref((json_t *)fits),
-                               .asked_at = now };
+    }
+    struct condition added = { .label = TAKE(label), .fits = TAKE(owned), .asked_at = now };
     list_add(&nodes->conditions, added);
     LIST_EACH (struct entry, entry, &nodes->all)
         mark(nodes, entry, true);
     return nodes->conditions.items[nodes->conditions.count - 1].label;
+}
+
+const char *kube_nodes_label(struct kube_nodes *nodes, const struct kube_pod *pod,
+                             struct error *err)
+{
+    json_t *fits = kube_claims_fits(nodes->claims, pod, err);
+
+    return fits ? label_of(nodes, fits, err) : NULL;
+}
+
+bool kube_nodes_claim_waits(const struct kube_nodes *nodes, const struct kube_pod *pod,
+                            const char *name)
+{
+    return kube_claims_wait(nodes->claims, pod, name);
 }
 
 char *kube_nodes_spell(const struct kube_nodes *nodes, const char *words)

@@ -21,6 +21,7 @@ enum {
     ASK_MS = 10000,   /* an object that does not exist is asked for again */
     VANISH_MS = 5000, /* a controller replaces deleted pods within this time */
     SHORT_MS = 30000, /* all pods of a waiting job must exist again within this time */
+    CLAIM_MS = 5000,  /* volumes may be bound soon */
     COUNT_MS = 5000,  /* between words about the number of pods */
     EXTRA_MS = 3000, /* pods beside a running gang that replace none of its pods are on their own */
     PATIENCE_MS = 120000,
@@ -286,7 +287,7 @@ void kube_workloads_need(struct kube_workloads *workloads)
 {
     for (size_t i = 0; i < workloads->all.count; i++) {
         if (workloads->all.items[i]->suspended)
-            kube_nodes_label(workloads->nodes, workloads->all.items[i]->suspended->fits);
+            kube_nodes_label(workloads->nodes, workloads->all.items[i]->suspended, NULL);
     }
 }
 
@@ -479,7 +480,7 @@ static void arrive(struct kube_workloads *workloads, struct workload *workload)
     if (!document) {
         AUTO_FREE char *words = mem_printf("tarn cannot schedule it: %s", err.text);
         say(workloads, workload, words);
-        workload->due = uv_now(workloads->options.loop) + AGAIN_MS;
+        workload->due = uv_now(workloads->options.loop) + (first->claims ? CLAIM_MS : AGAIN_MS);
         return;
     }
     kube_nodes_report(workloads->nodes, false); /* labels that the document requires */
