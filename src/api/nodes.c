@@ -48,7 +48,9 @@ json_t *handle_nodes(struct call *call)
                                                   : json_null());
         json_object_set_new(view, "rack", text_or_null(node->rack));
         json_object_set_new(view, "block", text_or_null(node->block));
-        json_object_set_new(view, "labels", json_names(node->labels));
+        json_t *labels = json_names(node->labels);
+        view_spell(call->api, labels);
+        json_object_set_new(view, "labels", labels);
         json_object_set_new(view, "going_at", view_time(call->api, node->going_at));
     }
     return json_pack("{s:o}", "nodes", nodes);

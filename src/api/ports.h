@@ -45,6 +45,8 @@ struct api_attempts {
     struct engine_isolation isolation; /* the isolation that a job would get */
     /* Why the engine does not start it now; NULL: no reason. */
     const char *(*trouble)(void *user, const struct job *job);
+    /* The words with what the labels of the engine in them stand for; new. NULL: it has none. */
+    char *(*spell)(void *user, const char *words);
 };
 
 struct api_devices {

@@ -270,6 +270,8 @@ struct engine_ops {
      * for a job that was not granted. NULL: there is no reason; valid until the next turn of the
      * loop. The operation is NULL: there is never one. */
     const char *(*trouble)(struct engine *engine, uint64_t job, uint32_t attempt);
+    /* The words with what the engine's own labels in them stand for; new. NULL: it has none. */
+    char *(*spell)(struct engine *engine, const char *words);
     /* How many nodes on call the waiting jobs need now, repeated every second. Replaces what was
      * said before; without wants, none is needed. NULL: no node is ever on call. */
     void (*want)(struct engine *engine, const struct engine_want *wants, uint32_t count);
@@ -295,7 +297,7 @@ struct engine_options {
 };
 
 /* A module exports this as tarn_engine_module. The version changes with this header. */
-enum { ENGINE_MODULE_VERSION = 12 };
+enum { ENGINE_MODULE_VERSION = 13 };
 
 struct engine_module {
     uint32_t version;

@@ -6,13 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
+#include "base/mem.h"
 #include "base/text.h"
 #include "core/health/health.h"
 
 struct inventory {
     struct hub *hub;
-    LIST(char *) said;    /* names of nodes */
+    struct map said;      /* hashes of the names of nodes */
     LIST(char *) on_call; /* names of nodes */
+    /* The devices of each node, by their places plus one, 0: none; see index_devices(). */
+    LIST(uint32_t) first, last; /* of a node */
+    LIST(uint32_t) next;        /* of a device, on the same node */
     bool is_complete, is_told;
     void *user;
     void (*completed)(void *user);
@@ -186,6 +191,43 @@ static int64_t known_memory(const struct state *state, const char *uuid)
     return found >= 0 ? state->devices.items[found].memory_mib : 0;
 }
 
+static void forget_index(struct inventory *inventory)
+{
+    inventory->first.count = inventory->last.count = inventory->next.count = 0;
+}
+
+/* Devices are only added to the state; one that moved to another node, and a state that was loaded
+ * again, are indexed from the beginning. */
+static void index_devices(struct inventory *inventory)
+{
+    const struct state *state = state_of(inventory);
+
+    if (inventory->next.count > state->devices.count)
+        forget_index(inventory);
+    while (inventory->next.count < state->devices.count) {
+        uint32_t place = (uint32_t)inventory->next.count + 1;
+        uint32_t node = state->devices.items[place - 1].node;
+        while (inventory->first.count <= node) {
+            list_add(&inventory->first, 0);
+            list_add(&inventory->last, 0);
+        }
+        if (inventory->first.items[node] == 0)
+            inventory->first.items[node] = place;
+        else
+            inventory->next.items[inventory->last.items[node] - 1] = place;
+        inventory->last.items[node] = place;
+        list_add(&inventory->next, 0);
+    }
+}
+
+static bool has_moved(const struct state *state, const struct event_device *now)
+{
+    int64_t found = state_find_device(state, now->uuid);
+
+    return found >= 0 &&
+           strcmp(state->nodes.items[state->devices.items[found].node].name, now->node) != 0;
+}
+
 static void emit_device(struct inventory *inventory, const struct engine_node *node, uint32_t index)
 {
     char name[INVENTORY_NAME_SIZE];
@@ -197,8 +239,11 @@ static void emit_device(struct inventory *inventory, const struct engine_node *n
         event.device.memory_mib = known_memory(state_of(inventory), event.device.uuid);
     if (node->foreign_mib)
         event.device.foreign_mib = node->foreign_mib[index];
-    if (!is_known_so(state_of(inventory), &event.device))
-        hub_emit(inventory->hub, &event);
+    if (is_known_so(state_of(inventory), &event.device))
+        return;
+    if (has_moved(state_of(inventory), &event.device))
+        forget_index(inventory);
+    hub_emit(inventory->hub, &event);
 }
 
 static bool is_among(const char *uuid, const struct engine_node *node)
@@ -215,8 +260,11 @@ static void emit_missing(struct inventory *inventory, const struct engine_node *
     const struct state *state = state_of(inventory);
     int64_t number = state_find_node(state, node->name);
 
-    for (size_t i = 0; i < state->devices.count; i++) {
-        const struct device *known = &state->devices.items[i];
+    index_devices(inventory);
+    if (number < 0 || (size_t)number >= inventory->first.count)
+        return;
+    for (uint32_t at = inventory->first.items[number]; at > 0; at = inventory->next.items[at - 1]) {
+        const struct device *known = &state->devices.items[at - 1];
         struct event event = { .kind = EVENT_DEVICE };
         uint32_t described;
         if (known->node != number || known->is_gone || is_among(known->uuid, node) ||
@@ -232,17 +280,14 @@ static void emit_missing(struct inventory *inventory, const struct engine_node *
 
 static bool was_said(const struct inventory *inventory, const char *name)
 {
-    for (size_t i = 0; i < inventory->said.count; i++) {
-        if (strcmp(inventory->said.items[i], name) == 0)
-            return true;
-    }
-    return false;
+    uint64_t ignored;
+
+    return map_get(&inventory->said, map_hash(name, strlen(name)), &ignored);
 }
 
 void inventory_note(struct inventory *inventory, const struct engine_node *node)
 {
-    if (!was_said(inventory, node->name))
-        list_add(&inventory->said, mem_string(node->name));
+    map_set(&inventory->said, map_hash(node->name, strlen(node->name)), 1);
     emit_node(inventory, node);
     for (uint32_t i = 0; i < node->device_count; i++)
         emit_device(inventory, node, i);
@@ -335,7 +380,8 @@ static void done_news(struct change *change, int code, const struct error *err)
     struct inventory *inventory = news->inventory;
     struct engine_node *node = &news->node;
 
-    (void)code; /* a full disk: the engine says it again (core/engine.h) */
+    if (code < 0) /* a full disk: the engine says it again (core/engine.h) */
+        forget_index(inventory);
     (void)err;
     free((char *)node->name);
     free((char *)node->rack);
@@ -421,11 +467,12 @@ void inventory_destroy(struct inventory *inventory)
 {
     if (!inventory)
         return;
-    for (size_t i = 0; i < inventory->said.count; i++)
-        free(inventory->said.items[i]);
     for (size_t i = 0; i < inventory->on_call.count; i++)
         free(inventory->on_call.items[i]);
-    list_release(&inventory->said);
+    map_release(&inventory->said);
+    list_release(&inventory->first);
+    list_release(&inventory->last);
+    list_release(&inventory->next);
     list_release(&inventory->on_call);
     free(inventory);
 }

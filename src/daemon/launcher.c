@@ -672,6 +672,14 @@ const char *launcher_trouble(void *user, const struct job *job)
     return engine->ops->trouble(engine, job->id, is_granted ? job->run->attempt : 0);
 }
 
+char *launcher_spell(void *user, const char *words)
+{
+    const struct launcher *launcher = user;
+    struct engine *engine = launcher->options.engine;
+
+    return engine->ops->spell(engine, words);
+}
+
 int launcher_output_path(void *user, const struct job *job, uint32_t rank, bool is_error,
                          struct text *ret, struct error *err)
 {

@@ -54,6 +54,7 @@ void launcher_kill_all(struct launcher *launcher);
 
 /* engine_ops.trouble, for a job. */
 const char *launcher_trouble(void *launcher, const struct job *job);
+char *launcher_spell(void *launcher, const char *words); /* if the engine has this operation */
 int launcher_output_path(void *launcher, const struct job *job, uint32_t rank, bool is_error,
                          struct text *ret, struct error *err);
 

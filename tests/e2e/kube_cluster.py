@@ -82,6 +82,28 @@ def start_daemon(daemon, cluster, nodes=None):
 
 
 # ---- objects ----
+# ---- fixtures: a suite imports those that it wants, and has a fixture `cluster` ----
+
+@pytest.fixture
+def space(cluster, request):
+    """A namespace; with IS_MANAGED of the suite, tarn manages it."""
+    with namespace(cluster, managed=getattr(request.module, "IS_MANAGED", False)) as name:
+        yield name
+
+
+@pytest.fixture
+def daemon(make_daemon, cluster, tmp_path, request):
+    """It runs, with the configuration CONFIG of the suite, and leaves the cluster sound."""
+    daemon = make_daemon(devices="none")
+    config = getattr(request.module, "CONFIG", None)
+    if config:
+        (tmp_path / "tarn.yaml").write_text(config)
+        daemon.options += ["--config", str(tmp_path / "tarn.yaml")]
+    start_daemon(daemon, cluster)
+    yield daemon
+    check_sound(cluster)
+
+
 
 def spec(command=("true",), gpus=0, scheduler=None, fake=None, **more):
     """Of a pod with one container."""

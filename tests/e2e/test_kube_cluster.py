@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 import kube_cluster
-from kube_cluster import GPU, namespace, pod, wait_until
+from kube_cluster import GPU, pod, space, wait_until  # noqa: F401 (fixtures)
 
 pytestmark = kube_cluster.needed(real=True)
 
@@ -18,12 +18,6 @@ pytestmark = kube_cluster.needed(real=True)
 def cluster():
     with kube_cluster.running(fake=8, real=2) as cluster:
         yield cluster
-
-
-@pytest.fixture
-def space(cluster):
-    with namespace(cluster) as name:
-        yield name
 
 
 def test_its_nodes_have_gpus_and_their_labels(cluster):

@@ -6,7 +6,7 @@ import pytest
 
 import kube_cluster
 from kube.nodes import TAINT, add_fake
-from kube_cluster import GPU, check_sound, condition, gpus_in_use, namespace, pod, wait_until
+from kube_cluster import GPU, check_sound, condition, daemon, gpus_in_use, pod, space, wait_until  # noqa: F401 (fixtures)
 from tarn_test import TARN
 
 pytestmark = kube_cluster.needed(real=True, engine=True)
@@ -17,20 +17,6 @@ NODES = 9
 def cluster():
     with kube_cluster.running(fake=8, real=1) as cluster:
         yield cluster
-
-
-@pytest.fixture
-def space(cluster):
-    with namespace(cluster) as name:
-        yield name
-
-
-@pytest.fixture
-def daemon(make_daemon, cluster):
-    daemon = make_daemon(devices="none")
-    kube_cluster.start_daemon(daemon, cluster)
-    yield daemon
-    check_sound(cluster)
 
 
 def create(cluster, space, *pods):
@@ -146,6 +132,10 @@ def test_selectors_affinity_and_taints_hold(cluster, daemon, space):
         assert places == {"chosen": "gpu-0003", "one-of": "gpu-0006", "tolerates": "gpu-0050", "refused": None, "nowhere": None}
         assert place_of(cluster, space, "not-in") in {f"gpu-{number:04d}" for number in range(4, 8)}
         wait_words(cluster, space, "nowhere", "node selector no-such=label, or a taint that it does not tolerate")
+        number = next(job["id"] for job in daemon.api.jobs() if job["name"] == "nowhere")
+        told = tarn(daemon, "why", str(number))
+        assert "node selector no-such=label, or a taint that it does not tolerate" in told and "fits-" not in told, told
+        assert any("node selector type=kwok" in label for node in daemon.api.get("/v1/nodes")["nodes"] for label in node["labels"])
     finally:
         cluster.api.delete("/api/v1/nodes/gpu-0050")
         cluster.end_namespace(space)
@@ -195,6 +185,14 @@ def test_what_is_deleted_in_kubernetes_has_ended_in_tarn(cluster, daemon, space)
     for number in range(9):
         cluster.api.delete(f"/api/v1/namespaces/{space}/pods/p{number}", grace=0)
     wait_until("all have ended", lambda: [job["state"] for job in daemon.api.jobs()] == ["ended"] * 9)
+
+
+def test_a_job_that_is_deleted_in_kubernetes_is_cancelled(cluster, daemon, space):
+    cluster.api.create(kube_cluster.job("batch", count=2, gpus=1, scheduler="tarn", fake=True), space)
+    cluster.wait_pods(space, "Running", 2)
+    cluster.api.delete(f"/apis/batch/v1/namespaces/{space}/jobs/batch", propagationPolicy="Background")
+    job = daemon.api.wait_end(daemon.api.jobs()[0]["id"], kube_cluster.PATIENCE_S)
+    assert job["result"] == "cancelled" and "its controller was deleted in Kubernetes" in job["reason"], job
 
 
 def test_a_daemon_that_was_killed_finds_its_pods(cluster, daemon, space):

@@ -8,13 +8,15 @@ import yaml
 
 import kube_cluster
 from kube import operators
-from kube_cluster import check_sound, namespace, wait_until
+from kube_cluster import daemon, space, wait_until  # noqa: F401 (fixtures)
 from tarn_test import HERE
 
 NEEDED = ("training-operator", "jobset", "kuberay")
 REASON = kube_cluster.missing_engine() or operators.missing(*NEEDED)
 pytestmark = pytest.mark.skipif(REASON is not None, reason=REASON or "")
 NODES = 4
+IS_MANAGED = True
+CONFIG = "kube: {devices: exact, schedulers: [kai-scheduler, volcano]}\nqueues: {user-queue: {}, default-queue: {}, test: {}, default: {}}\n"
 
 # The example, the members of its jobs in tarn, and their queue; and what of its object says that it runs.
 EXAMPLES = [
@@ -38,23 +40,6 @@ def cluster():
             cluster.api.apply([thing for thing in yaml.safe_load_all(file) if thing["kind"].startswith("MutatingAdmissionPolicy")])
         operators.start(cluster, *NEEDED)
         yield cluster
-
-
-@pytest.fixture
-def space(cluster):
-    with namespace(cluster, managed=True) as name:
-        yield name
-
-
-@pytest.fixture
-def daemon(make_daemon, cluster, tmp_path):
-    daemon = make_daemon(devices="none")
-    config = tmp_path / "tarn.yaml"
-    config.write_text("kube: {devices: exact, schedulers: [kai-scheduler, volcano]}\nqueues: {user-queue: {}, default-queue: {}, test: {}, default: {}}\n")
-    daemon.options += ["--config", str(config)]
-    kube_cluster.start_daemon(daemon, cluster)
-    yield daemon
-    check_sound(cluster)
 
 
 def objects_of(example, space):

@@ -5,10 +5,11 @@ import subprocess
 import pytest
 
 import kube_cluster
-from kube_cluster import check_sound, condition, namespace, pod, wait_until
+from kube_cluster import check_sound, condition, daemon, pod, space, wait_until  # noqa: F401 (fixtures)
 from tarn_test import TARN
 
 pytestmark = kube_cluster.needed(engine=True)
+CONFIG = "kube: {devices: exact, schedulers: [kai-scheduler, volcano]}\n"
 PORT = {"containers": [{"name": "main", "image": "x", "ports": [{"containerPort": 80, "hostPort": 80}]}]}
 
 
@@ -16,23 +17,6 @@ PORT = {"containers": [{"name": "main", "image": "x", "ports": [{"containerPort"
 def cluster():
     with kube_cluster.running(fake=4) as cluster:
         yield cluster
-
-
-@pytest.fixture
-def space(cluster):
-    with namespace(cluster) as name:
-        yield name
-
-
-@pytest.fixture
-def daemon(make_daemon, cluster, tmp_path):
-    daemon = make_daemon(devices="none")
-    config = tmp_path / "tarn.yaml"
-    config.write_text("kube: {devices: exact, schedulers: [kai-scheduler, volcano]}\n")
-    daemon.options += ["--config", str(config)]
-    kube_cluster.start_daemon(daemon, cluster)
-    yield daemon
-    check_sound(cluster)
 
 
 def message(cluster, space, name):
@@ -170,6 +154,47 @@ def test_what_is_not_supported_is_said_in_the_condition(cluster, daemon, space):
     cluster.api.create(pod("rdma", scheduler="tarn", containers=[{"name": "main", "image": "x", "resources": {"limits": {"rdma/hca": "1"}}}]), space)
     wait_until("it says so", lambda: message(cluster, space, "rdma") == "tarn cannot schedule it: resource rdma/hca is not supported")
     assert not daemon.api.jobs()
+
+
+def storage_class(name, provisioner, mode):
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": mode}
+
+
+def local_volume(name, node):
+    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": {
+        "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "local", "local": {"path": "/data"},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}}}
+
+
+def claim(name, of_class, **more):
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": {
+        "accessModes": ["ReadWriteOnce"], "storageClassName": of_class, "resources": {"requests": {"storage": "1Gi"}}, **more}}
+
+
+def with_claim(name):
+    return pod(name, scheduler="tarn", gpus=1, volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": name}}])
+
+
+def test_pods_run_where_their_volumes_are(cluster, daemon, space):
+    things = [storage_class("local", "kubernetes.io/no-provisioner", "WaitForFirstConsumer"),
+              storage_class("late", "example.com/none", "WaitForFirstConsumer"), local_volume(space, "gpu-0002")]
+    cluster.api.apply(things)
+    try:
+        cluster.api.apply([claim("bound", "local", volumeName=space), claim("waits", "local"), claim("late", "late")], space)
+        for name in ("bound", "waits", "late", "absent"):
+            cluster.api.create(with_claim(name), space)
+        cluster.wait_pods(space, "Running", 2)
+        assert cluster.api.pod("bound", space)["spec"]["nodeName"] == "gpu-0002"
+        late = cluster.api.get(f"/api/v1/namespaces/{space}/persistentvolumeclaims/late")
+        assert late["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == cluster.api.pod("late", space)["spec"]["nodeName"]
+        wait_until("it says why", lambda: "storage class local has no provisioner" in message(cluster, space, "waits"))
+        wait_until("it says why", lambda: "PersistentVolumeClaim absent does not exist" in message(cluster, space, "absent"))
+        cluster.api.apply([claim("absent", "late")], space)
+        cluster.wait_pods(space, "Running", 3)
+    finally:
+        cluster.end_namespace(space)
+        cluster.api.remove(things)
 
 
 def test_a_kubeconfig_that_does_not_exist_can_be_corrected(cluster, make_daemon, tmp_path):

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "engine/kube/client/kube_json.h"
 #include "engine/kube/client/kube_plugin.h"
+#include "engine/kube/kube_claims.h"
 #include "engine/kube/kube_document.h"
 #include "engine/kube/kube_fits.h"
 #include "engine/kube/kube_node.h"
@@ -40,6 +41,26 @@ static struct kube_pod *pod_of(const char *about, const char *spec, const char *
     json_decref(object);
     assert_non_null(pod);
     return pod;
+}
+
+static void managed_fields_are_cut_and_nothing_else(void **state)
+{
+    static const char *const cases[][2] = {
+        { "", "" },
+        { "{\"a\":1}", "{\"a\":1}" },
+        { "[{\"managedFields\":[{\"f\":{\"]\":[],\"\\\"]\":[[1]]}}],\"b\":2},{\"managedFields\":[]}"
+          ",3]",
+          "[{\"managedFields\":[],\"b\":2},{\"managedFields\":[]},3]" },
+        { "{\"a\":\"\\\"managedFields\\\":[1]\"}", "{\"a\":\"\\\"managedFields\\\":[1]\"}" },
+        { "{\"managedFields\":[{\"cut\":\"off", "{\"managedFields\":[" },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO_FREE char *text = mem_string(cases[i][0]);
+        text[kube_json_trim(text, strlen(text))] = '\0';
+        assert_string_equal(text, cases[i][1]);
+    }
 }
 
 /* ---- requests ---- */
@@ -617,9 +638,120 @@ static void a_plugin_that_fails_is_named(void **state)
     }
 }
 
+/* ---- volumes ---- */
+
+static void see_claims(struct kube_claims *claims, enum kube_claims_kind kind,
+                       void *(*read)(const json_t *), const char *objects)
+{
+    json_t *list = json(objects), *object;
+    size_t i;
+
+    kube_claims_see(claims, kind, KUBE_LIST_BEGINS, NULL);
+    json_array_foreach(list, i, object) kube_claims_see(claims, kind, KUBE_OBJECT, read(object));
+    kube_claims_see(claims, kind, KUBE_LIST_ENDS, NULL);
+    json_decref(list);
+}
+
+static struct kube_claims *some_claims(void)
+{
+    struct kube_claims *claims = kube_claims_create();
+
+    see_claims(
+        claims, KUBE_CLAIM, kube_claim_read,
+        "[{\"metadata\":{\"namespace\":\"ml\",\"name\":\"bound\"},\"spec\":{\"volumeName\":\"v1\"},"
+        "\"status\":{\"phase\":\"Bound\"}},"
+        "{\"metadata\":{\"namespace\":\"ml\",\"name\":\"free\"},\"spec\":{\"volumeName\":\"v2\"},"
+        "\"status\":{\"phase\":\"Bound\"}},"
+        "{\"metadata\":{\"namespace\":\"ml\",\"name\":\"pending\"},\"spec\":{\"storageClassName\":"
+        "\"now\"}},"
+        "{\"metadata\":{\"namespace\":\"ml\",\"name\":\"late\"},\"spec\":{\"storageClassName\":"
+        "\"wait\"}},"
+        "{\"metadata\":{\"namespace\":\"ml\",\"name\":\"local\"},\"spec\":{\"storageClassName\":"
+        "\"no\"}}]");
+    see_claims(
+        claims, KUBE_VOLUME, kube_volume_read,
+        "[{\"metadata\":{\"name\":\"v1\"},\"spec\":{\"nodeAffinity\":{\"required\":{"
+        "\"nodeSelectorTerms\":"
+        "[{\"matchExpressions\":[{\"key\":\"zone\",\"operator\":\"In\",\"values\":[\"a\"]}]}]}}}},"
+        "{\"metadata\":{\"name\":\"v2\"},\"spec\":{}}]");
+    see_claims(claims, KUBE_STORAGE_CLASS, kube_storage_class_read,
+               "[{\"metadata\":{\"name\":\"now\"},\"provisioner\":\"p\",\"volumeBindingMode\":"
+               "\"Immediate\"},"
+               "{\"metadata\":{\"name\":\"wait\"},\"provisioner\":\"p\","
+               "\"volumeBindingMode\":\"WaitForFirstConsumer\"},"
+               "{\"metadata\":{\"name\":\"no\"},\"provisioner\":\"kubernetes.io/no-provisioner\","
+               "\"volumeBindingMode\":\"WaitForFirstConsumer\"}]");
+    return claims;
+}
+
+static void a_pod_runs_where_its_volumes_can_be_used(void **state)
+{
+    static const struct {
+        const char *claims; /* of the pod */
+        bool fits_a, fits_b, waits;
+        const char *refusal;
+    } cases[] = {
+        { "bound", true, false, false, NULL },
+        { "free", true, true, false, NULL },
+        { "late", true, true, true, NULL },
+        { "pending", false, false, false, "its PersistentVolumeClaim pending is not bound" },
+        { "absent", false, false, false, "its PersistentVolumeClaim absent does not exist" },
+        { "local", false, false, true,
+          "its PersistentVolumeClaim local waits for its first consumer, and storage class no has "
+          "no provisioner: tarn binds no claims; bind it with volumeName" },
+    };
+    (void)state;
+    struct kube_claims *claims = some_claims();
+    json_t *a = json("{\"zone\":\"a\"}"), *b = json("{\"zone\":\"b\"}");
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct error err = { "" };
+        AUTO_FREE char *spec = mem_printf(
+            "\"volumes\":[{\"name\":\"x\",\"persistentVolumeClaim\":{\"claimName\":\"%s\"}}]",
+            cases[i].claims);
+        struct kube_pod *pod = pod_of("", spec, "");
+        json_t *fits = kube_claims_fits(claims, pod, &err);
+        assert_string_equal(err.text, cases[i].refusal ? cases[i].refusal : "");
+        assert_int_equal(!fits, cases[i].refusal != NULL);
+        if (fits)
+            assert_int_equal(kube_fits(fits, "n", a, NULL), cases[i].fits_a);
+        if (fits)
+            assert_int_equal(kube_fits(fits, "n", b, NULL), cases[i].fits_b);
+        assert_int_equal(kube_claims_wait(claims, pod, cases[i].claims), cases[i].waits);
+        json_decref(fits);
+        kube_pod_destroy(pod);
+    }
+    json_decref(a);
+    json_decref(b);
+    kube_claims_destroy(claims);
+}
+
+static void volumes_are_part_of_the_words(void **state)
+{
+    (void)state;
+    struct kube_claims *claims = some_claims();
+    struct kube_pod *pod = pod_of(
+        "", "\"volumes\":[{\"name\":\"x\",\"persistentVolumeClaim\":{\"claimName\":\"bound\"}}]",
+        "");
+    struct error err = { "" };
+    json_t *fits = kube_claims_fits(claims, pod, &err);
+    AUTO_FREE char *words = kube_fits_words(fits);
+
+    assert_string_equal(
+        words, "node affinity of a volume zone In a, or a taint that it does not tolerate");
+    json_decref(fits);
+    assert_null(kube_claims_fits(NULL, pod, &err));
+    assert_non_null(strstr(err.text, "the volumes of the cluster are not known"));
+    kube_pod_destroy(pod);
+    kube_claims_destroy(claims);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pod_runs_where_its_volumes_can_be_used),
+        cmocka_unit_test(volumes_are_part_of_the_words),
+        cmocka_unit_test(managed_fields_are_cut_and_nothing_else),
         cmocka_unit_test(a_plugin_gets_its_environment_and_no_secret_is_on_its_command_line),
         cmocka_unit_test(a_plugin_that_fails_is_named),
         cmocka_unit_test(requests_are_counted_as_the_scheduler_counts_them),

@@ -45,6 +45,21 @@ json_t *text_or_null(const char *text)
     return value ? value : json_null();
 }
 
+void view_spell(const struct api *api, json_t *texts)
+{
+    const struct api_attempts *attempts = &api->ports.attempts;
+    json_t *text;
+    size_t i;
+
+    json_array_foreach(texts, i, text)
+    {
+        AUTO_FREE char *words =
+            attempts->spell ? attempts->spell(attempts->user, json_string_value(text)) : NULL;
+        if (words)
+            json_string_set(text, words);
+    }
+}
+
 static const char *isolation_name(enum isolation isolation)
 {
     static const char *const names[] = { "accounted", "watched", "isolated" };

@@ -20,6 +20,8 @@ json_t *view_seconds(usec_t duration);               /* null: never */
 json_t *view_milli(int64_t milli);
 json_t *number_or_null(int64_t number); /* null: 0 or less */
 json_t *text_or_null(const char *text); /* null: NULL, empty, not UTF-8 */
+/* What labels of the engine in these texts, or their parts, stand for instead of them. */
+void view_spell(const struct api *api, json_t *texts);
 json_t *view_isolation(const struct engine_isolation *isolation);
 bool is_no_more(const struct device *device);
 

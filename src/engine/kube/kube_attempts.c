@@ -21,6 +21,7 @@ enum {
     EXPECT_MS = 10000, /* after a restart: what was not started by then is over */
     STUCK_MS = 600000, /* an image that could not be pulled for so long ends a job of tarn */
     LOG_MS = 10000,    /* the end of a job waits so long for the end of its output */
+    SWEEP_MS = 5000,   /* nodes disappear, containers do not start: see attempt_wake() */
 };
 
 struct kube_attempts *kube_attempts_create(const struct engine_options *options,
@@ -48,6 +49,7 @@ void kube_attempts_destroy(struct kube_attempts *attempts)
     for (size_t i = 0; i < attempts->all.count; i++)
         attempt_destroy(attempts->all.items[i]);
     list_release(&attempts->all);
+    list_release(&attempts->awake);
     list_release(&attempts->expected);
     map_release(&attempts->by_pod);
     free(attempts);
@@ -107,7 +109,7 @@ static char *gpus_of(const struct engine_launch *launch)
 
 static bool is_untouched(const struct slot *slot)
 {
-    return slot->state == SLOT_EMPTY && !slot->role && !slot->has_end;
+    return slot->state == SLOT_EMPTY && slot->node && !slot->role && !slot->has_end;
 }
 
 /* Bind the pods to the members that never had one, all of them at once. */
@@ -176,17 +178,33 @@ static int prepare_own(struct kube_attempts *attempts, struct attempt *attempt,
     return code;
 }
 
-static void set_places(struct kube_attempts *attempts, struct attempt *attempt,
-                       const struct engine_launch *launches)
+static void set_place(struct kube_attempts *attempts, struct slot *slot,
+                      const struct engine_launch *launch)
 {
-    for (uint32_t i = 0; i < attempt->count; i++) {
-        struct slot *slot = &attempt->slots[i];
-        slot->rank = launches[i].id.rank;
-        slot->node = mem_string(launches[i].node);
-        slot->gpus = gpus_of(&launches[i]);
-        slot->device_count = launches[i].slices_count;
-        kube_nodes_hold(attempts->nodes, slot->node, slot->gpus, true);
+    slot->rank = launch->id.rank;
+    slot->node = mem_string(launch->node);
+    slot->gpus = gpus_of(launch);
+    slot->device_count = launch->slices_count;
+    kube_nodes_hold(attempts->nodes, slot->node, slot->gpus, true);
+}
+
+/* After a restart: the daemon that was killed had not bound all pods of a gang. Pods that have
+ * none of its bindings get the places that they were granted. */
+static void complete(struct kube_attempts *attempts, struct attempt *attempt,
+                     const struct engine_launch *launches, uint32_t count)
+{
+    if (!attempt->is_sought || !launches[0].external)
+        return;
+    if (!attempt->external)
+        attempt->external = mem_string(launches[0].external);
+    for (uint32_t i = 0; i < count; i++) {
+        struct slot *slot = slot_of_rank(attempt, launches[i].id.rank);
+        if (!slot || slot->node || slot->state != SLOT_EMPTY)
+            continue;
+        set_place(attempts, slot, &launches[i]);
+        slot->empty_since = uv_now(attempts->options.loop);
     }
+    begin(attempts, attempt);
 }
 
 static void begin_own(struct kube_attempts *attempts, struct attempt *attempt)
@@ -207,18 +225,21 @@ int kube_attempts_start(struct kube_attempts *attempts, const struct engine_laun
     const struct member_id *id = &launches[0].id;
     bool is_own = !launches[0].external;
 
-    if (attempt_find(attempts, id->job, id->attempt))
+    struct attempt *attempt = attempt_find(attempts, id->job, id->attempt);
+    if (attempt) {
+        complete(attempts, attempt, launches, count);
         return 0;
+    }
     expect_no_more(attempts, id->job, id->attempt);
-    struct attempt *attempt = attempt_add(attempts, id->job, id->attempt, count);
-    set_places(attempts, attempt, launches);
+    attempt = attempt_add(attempts, id->job, id->attempt, count);
+    for (uint32_t i = 0; i < count; i++)
+        set_place(attempts, &attempt->slots[i], &launches[i]);
     attempt->external = mem_string(launches[0].external);
     int code = is_own ? prepare_own(attempts, attempt, launches, err) : 0;
     if (code < 0) {
         for (uint32_t i = 0; i < count; i++)
             kube_nodes_hold(attempts->nodes, attempt->slots[i].node, attempt->slots[i].gpus, false);
-        list_remove(&attempts->all, attempt_place(attempts, id->job, id->attempt));
-        attempt_destroy(attempt);
+        attempt_remove(attempts, attempt);
         return code;
     }
     if (attempts->is_synced && is_own)
@@ -236,6 +257,7 @@ void kube_attempts_stop(struct kube_attempts *attempts, const struct engine_atte
     if (!attempt)
         return;
     attempt->is_stopping = true;
+    attempt_wake(attempts, attempt);
     attempt->grace_s = (grace + USEC_PER_SEC - 1) / USEC_PER_SEC;
     for (uint32_t i = 0; i < attempt->count; i++) {
         if (attempt->slots[i].state == SLOT_BOUND)
@@ -261,8 +283,10 @@ void kube_attempts_recover(struct kube_attempts *attempts, const struct engine_a
     } else if (!attempt) {
         expect(attempts, which);
     }
-    for (uint32_t i = 0; i < which->count; i++)
-        ret_found[i] = attempt && slot_of_rank(attempt, which->ranks[i]);
+    for (uint32_t i = 0; i < which->count; i++) {
+        const struct slot *slot = attempt ? slot_of_rank(attempt, which->ranks[i]) : NULL;
+        ret_found[i] = slot && (was_started[i] || slot->node || slot->state != SLOT_EMPTY);
+    }
 }
 
 void kube_attempts_forget(struct kube_attempts *attempts, const struct engine_attempt *which)
@@ -273,8 +297,7 @@ void kube_attempts_forget(struct kube_attempts *attempts, const struct engine_at
         return;
     if (!attempt->external)
         attempt_delete_own(attempts, attempt);
-    list_remove(&attempts->all, attempt_place(attempts, which->job, which->attempt));
-    attempt_destroy(attempt);
+    attempt_remove(attempts, attempt);
 }
 
 const char *kube_attempts_trouble(struct kube_attempts *attempts, uint64_t job, uint32_t number)
@@ -368,9 +391,17 @@ bool kube_attempts_gone(struct kube_attempts *attempts, const struct kube_pod *p
     else
         slot_note_deletion(attempts, slot);
     slot_end(attempts, slot);
+    if (slot->state == SLOT_EMPTY && pod->group.owner_path[0])
+        slot_ask_owner(attempts, slot, pod);
     if (slot->pod == pod) /* it waits for its output; the caller frees the pod */
         slot_detach(attempts, slot);
     return true;
+}
+
+static void disappear(struct kube_attempts *attempts, struct slot *slot)
+{
+    slot_set_outcome(slot, ENGINE_LOST, "Kubernetes: its pod has disappeared");
+    slot_report_end(attempts, slot);
 }
 
 void kube_attempts_synced(struct kube_attempts *attempts)
@@ -383,10 +414,8 @@ void kube_attempts_synced(struct kube_attempts *attempts)
         struct attempt *attempt = attempts->all.items[i];
         for (uint32_t k = 0; k < attempt->count && attempt->is_sought; k++) {
             struct slot *slot = &attempt->slots[k];
-            if (slot->pod || slot->state == SLOT_OVER || slot->has_end)
-                continue;
-            slot_set_outcome(slot, ENGINE_LOST, "Kubernetes: its pod has disappeared");
-            slot_report_end(attempts, slot);
+            if (slot->is_started && !slot->pod && slot->state != SLOT_OVER && !slot->has_end)
+                disappear(attempts, slot);
         }
         if (attempt->is_sought)
             continue;
@@ -422,6 +451,8 @@ static void look_at_empty(struct kube_attempts *attempts, struct slot *slot)
         slot_set_outcome(slot, ENGINE_LOST,
                          attempt->is_undone ? attempt->reason : "stopped before it ran");
         slot_report_end(attempts, slot);
+    } else if (!slot->node && uv_now(attempts->options.loop) >= attempts->expected_until) {
+        disappear(attempts, slot); /* nor was it started again: see complete() */
     } else if (!slot->has_end && waited >= PODS_MS) {
         attempt_undo(attempts, attempt, "Kubernetes: not all of its pods exist");
     }
@@ -484,13 +515,42 @@ static void look_at(struct kube_attempts *attempts, struct attempt *attempt)
     }
 }
 
+/* Nothing is due before the next sweep. */
+static bool is_settled(const struct attempt *attempt)
+{
+    for (uint32_t i = 0; i < attempt->count; i++) {
+        const struct slot *slot = &attempt->slots[i];
+        bool is_bound = slot->state == SLOT_BOUND && slot->ended_at == 0 && slot->evict_due == 0;
+        if (!is_bound && slot->state != SLOT_OVER)
+            return false;
+    }
+    return true;
+}
+
 bool kube_attempts_tick(struct kube_attempts *attempts)
 {
+    uint64_t now = uv_now(attempts->options.loop);
+    size_t kept = 0;
+
     attempts->has_left = false;
-    if (attempts->is_synced && uv_now(attempts->options.loop) >= attempts->expected_until)
+    if (!attempts->is_synced)
+        return false;
+    if (now >= attempts->expected_until)
         attempts->expected.count = 0;
-    for (size_t i = 0; i < attempts->all.count && attempts->is_synced; i++)
-        look_at(attempts, attempts->all.items[i]);
+    if (now - attempts->swept_at >= SWEEP_MS) {
+        attempts->swept_at = now;
+        for (size_t i = 0; i < attempts->all.count; i++)
+            attempt_wake(attempts, attempts->all.items[i]);
+    }
+    for (size_t i = 0; i < attempts->awake.count; i++)
+        look_at(attempts, attempts->awake.items[i]);
+    for (size_t i = 0; i < attempts->awake.count; i++) {
+        struct attempt *attempt = attempts->awake.items[i];
+        attempt->is_awake = !is_settled(attempt);
+        if (attempt->is_awake)
+            attempts->awake.items[kept++] = attempt;
+    }
+    attempts->awake.count = kept;
     return attempts->has_left;
 }
 

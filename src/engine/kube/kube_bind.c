@@ -58,6 +58,7 @@ void attempt_undo(struct kube_attempts *attempts, struct attempt *attempt, const
     if (attempt->is_undone || attempt->is_stopping)
         return;
     attempt->is_undone = true;
+    attempt_wake(attempts, attempt);
     snprintf(attempt->reason, sizeof(attempt->reason), "%s", reason);
     log_line(LOG_WARNING, "an attempt cannot start as a whole job=%" PRIu64 " reason='%s'",
              attempt->job, attempt->reason);
@@ -275,6 +276,30 @@ void slot_check(struct kube_attempts *attempts, struct slot *slot)
                                                             .user = binding_of(attempts, slot) });
 }
 
+/* The provisioner of a claim that waits for its first consumer makes its volume for this node. */
+static void select_node(struct kube_attempts *attempts, const struct slot *slot)
+{
+    const struct kube_pod *pod = slot->pod;
+    json_t *name;
+    size_t i;
+
+    json_array_foreach(pod->claims, i, name)
+    {
+        if (!kube_nodes_claim_waits(attempts->nodes, pod, json_string_value(name)))
+            continue;
+        AUTO_FREE char *path = mem_printf("/api/v1/namespaces/%s/persistentvolumeclaims/%s",
+                                          pod->namespace, json_string_value(name));
+        kube_client_call(
+            attempts->client,
+            &(struct kube_call){ .method = "PATCH",
+                                 .path = path,
+                                 .type = "application/merge-patch+json",
+                                 .body = json_pack("{s:{s:{s:s}}}", "metadata", "annotations",
+                                                   KUBE_SELECTED_NODE, slot->node),
+                                 .patience_ms = PATIENCE_MS });
+    }
+}
+
 void slot_bind(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod)
 {
     kube_workloads_gone(attempts->workloads, pod);
@@ -285,6 +310,7 @@ void slot_bind(struct kube_attempts *attempts, struct slot *slot, const struct k
     slot->failures = 0;
     free(slot->version);
     slot->version = mem_string(pod->version);
+    select_node(attempts, slot);
     request_binding(attempts, slot);
 }
 
@@ -299,6 +325,7 @@ static void on_evicted(void *user, const struct kube_reply *reply)
     if (slot && slot->pod && strcmp(slot->pod->uid, binding->uid) == 0 &&
         !kube_reply_is_ok(reply) && reply->status != KUBE_NOT_FOUND) {
         slot->evict_due = uv_now(binding->attempts->options.loop) + EVICT_MS;
+        attempt_wake(binding->attempts, attempt);
         snprintf(attempt->reason, sizeof(attempt->reason), "Kubernetes: %.140s", reply->words);
     }
     free(binding);
@@ -315,6 +342,7 @@ void slot_evict(struct kube_attempts *attempts, struct slot *slot)
         "preconditions", "uid", slot->pod->uid);
 
     slot->evict_due = 0;
+    attempt_wake(attempts, slot->attempt);
     say_evicts(attempts, slot);
     kube_client_call(attempts->client, &(struct kube_call){ .method = "POST",
                                                             .path = path,
@@ -323,6 +351,46 @@ void slot_evict(struct kube_attempts *attempts, struct slot *slot)
                                                             .is_refused_by_429 = true,
                                                             .done = on_evicted,
                                                             .user = binding_of(attempts, slot) });
+}
+
+/* ---- controllers ---- */
+
+static bool is_gone(const struct kube_reply *reply, const char *uid)
+{
+    const json_t *about = json_object_get(reply->body, "metadata");
+
+    if (!kube_reply_is_ok(reply))
+        return reply->status == KUBE_NOT_FOUND;
+    return strcmp(kube_text(about, "uid"), uid) != 0 || kube_text(about, "deletionTimestamp")[0];
+}
+
+static void on_owner(void *user, const struct kube_reply *reply)
+{
+    struct binding *binding = user;
+    struct kube_attempts *attempts = binding->attempts;
+    struct attempt *attempt = attempt_find(attempts, binding->job, binding->attempt);
+    struct slot *slot = attempt ? slot_of_rank(attempt, binding->rank) : NULL;
+    bool is_empty = slot && slot->state == SLOT_EMPTY && slot->has_end;
+
+    if (is_empty && !attempt->is_undone && is_gone(reply, binding->uid)) {
+        attempts->options.reports.cancelled(attempts->options.reports.user, attempt->job,
+                                            "its controller was deleted in Kubernetes");
+        slot_note_cancelled(slot);
+        slot_report_end(attempts, slot);
+    }
+    free(binding);
+}
+
+void slot_ask_owner(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod)
+{
+    struct binding *binding = binding_of(attempts, slot);
+
+    snprintf(binding->uid, sizeof(binding->uid), "%s", pod->group.owner_uid);
+    kube_client_call(attempts->client, &(struct kube_call){ .method = "GET",
+                                                            .path = pod->group.owner_path,
+                                                            .patience_ms = EVICT_MS,
+                                                            .done = on_owner,
+                                                            .user = binding });
 }
 
 /* ---- jobs of tarn ---- */

@@ -19,6 +19,9 @@ void slot_note_bound(struct kube_attempts *attempts, struct slot *slot);
 /* By the eviction API, with the grace period of the stop. A refusal, such as one by a disruption
  * budget, is repeated (evict_due). */
 void slot_evict(struct kube_attempts *attempts, struct slot *slot);
+/* The pod of a member was deleted, and its slot is empty: if its controller was deleted, too, its
+ * user has ended the job. */
+void slot_ask_owner(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod);
 /* Not all members can start: what is bound is evicted, the others wait again. */
 void attempt_undo(struct kube_attempts *attempts, struct attempt *attempt, const char *reason);
 

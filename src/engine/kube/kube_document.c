@@ -142,11 +142,9 @@ static int add_where(json_t *document, const struct kube_pod *const *pods, uint3
 
     json_object_set_new(document, "where", where);
     for (uint32_t i = 0; i < count; i++) {
-        const char *label = kube_nodes_label(nodes, pods[i]->fits);
+        const char *label = kube_nodes_label(nodes, pods[i], err);
         if (!label)
-            return error_set(err, -ENOSPC,
-                             "the pods of the cluster have too many different node selectors, "
-                             "affinities and tolerations");
+            return -ENOTSUP;
         bool is_new = strcmp(label, last) != 0;
         for (size_t k = 0; k < json_array_size(where) && is_new; k++)
             is_new = strcmp(json_string_value(json_array_get(where, k)), label) != 0;

@@ -16,6 +16,7 @@
 #include "engine/kube/client/kube_json.h"
 #include "engine/kube/client/kube_lease.h"
 #include "engine/kube/kube_attempts.h"
+#include "engine/kube/kube_claims.h"
 #include "engine/kube/kube_job.h"
 #include "engine/kube/kube_names.h"
 #include "engine/kube/kube_nodes.h"
@@ -43,6 +44,7 @@ struct kube_engine {
     struct kube_client *client;
     struct kube_lease *lease;
     struct kube_nodes *nodes;
+    struct kube_claims *claims;
     struct kube_events *events;
     struct kube_workloads *workloads;
     struct kube_attempts *attempts;
@@ -142,7 +144,7 @@ static void look_at_all(void)
         if (!known->pod->node[0])
             sort_pod(known);
         if (known->charge == CHARGE_OURS || is_waiting(known->pod))
-            kube_nodes_label(only.nodes, known->pod->fits);
+            kube_nodes_label(only.nodes, known->pod, NULL);
     }
     kube_workloads_need(only.workloads);
 }
@@ -396,6 +398,12 @@ static const char *trouble(struct engine *engine, uint64_t job, uint32_t attempt
     return only.told;
 }
 
+static char *spell(struct engine *engine, const char *words)
+{
+    (void)engine;
+    return kube_nodes_spell(only.nodes, words);
+}
+
 static void destroy(struct engine *engine)
 {
     struct kube_call last;
@@ -408,6 +416,7 @@ static void destroy(struct engine *engine)
     kube_attempts_destroy(only.attempts);
     kube_workloads_destroy(only.workloads);
     kube_nodes_destroy(only.nodes);
+    kube_claims_destroy(only.claims);
     kube_events_destroy(only.events);
     for (size_t i = 0; i < only.listed.count; i++) {
         kube_pod_destroy(only.listed.items[i]->pod);
@@ -419,10 +428,37 @@ static void destroy(struct engine *engine)
 
 /* ---- creation ---- */
 
+static void on_claim(void *user, enum kube_event event, void *object)
+{
+    kube_claims_see(only.claims, (enum kube_claims_kind)(uintptr_t)user, event, object);
+}
+
+/* Without the right to see them, only pods with volumes wait. */
+static void watch_claims(void)
+{
+    static const struct {
+        const char *path;
+        void *(*read)(const json_t *object);
+    } kinds[KUBE_CLAIMS_KINDS] = {
+        [KUBE_CLAIM] = { "/api/v1/persistentvolumeclaims", kube_claim_read },
+        [KUBE_VOLUME] = { "/api/v1/persistentvolumes", kube_volume_read },
+        [KUBE_STORAGE_CLASS] = { "/apis/storage.k8s.io/v1/storageclasses",
+                                 kube_storage_class_read },
+    };
+
+    for (size_t i = 0; i < KUBE_CLAIMS_KINDS; i++)
+        kube_client_watch(only.client, &(struct kube_watch){ .path = kinds[i].path,
+                                                             .read = kinds[i].read,
+                                                             .on_event = on_claim,
+                                                             .release = kube_claim_destroy,
+                                                             .user = (void *)(uintptr_t)i });
+}
+
 /* This daemon is in charge now. */
 static void on_charge(void *user)
 {
     (void)user;
+    watch_claims();
     kube_client_watch(only.client, &(struct kube_watch){ .path = "/api/v1/nodes",
                                                          .read = kube_node_read,
                                                          .on_event = on_node,
@@ -467,6 +503,7 @@ static int create(const struct engine_options *options, struct engine **ret, str
                                            .answer = answer,
                                            .note = note,
                                            .trouble = trouble,
+                                           .spell = spell,
                                            .destroy = destroy };
     struct kube_access *access = NULL;
 
@@ -486,7 +523,8 @@ static int create(const struct engine_options *options, struct engine **ret, str
     if (code < 0)
         return code;
     const char *namespace = options->at_start->kube_namespace;
-    only.nodes = kube_nodes_create(options);
+    only.claims = kube_claims_create();
+    only.nodes = kube_nodes_create(options, only.claims);
     only.events = kube_events_create(only.client, only.instance);
     only.workloads = kube_workloads_create(options, only.client, only.nodes, only.events);
     only.attempts = kube_attempts_create(options, only.instance,

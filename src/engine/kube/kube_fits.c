@@ -59,21 +59,32 @@ static void say_expressions(struct text *text, const json_t *expressions)
     }
 }
 
+static void say_terms(struct text *text, const char *what, const json_t *terms)
+{
+    json_t *term;
+    size_t i;
+
+    json_array_foreach(terms, i, term)
+    {
+        text_add(text, i > 0 ? " or " : text->length > 0 ? ", " : "");
+        text_add(text, i > 0 ? "" : what);
+        say_expressions(text, json_object_get(term, "matchExpressions"));
+        say_expressions(text, json_object_get(term, "matchFields"));
+    }
+}
+
 char *kube_fits_words(const json_t *fits)
 {
     struct text text = { 0 };
-    json_t *value, *term;
+    json_t *value, *volume;
     const char *key;
     size_t i, count = 0;
 
     json_object_foreach(json_object_get(fits, "selector"), key, value) text_printf(
         &text, "%s%s=%s", count++ > 0 ? " " : "node selector ", key, json_string_value(value));
-    json_array_foreach(json_object_get(fits, "terms"), i, term)
-    {
-        text_add(&text, i > 0 ? " or " : text.length > 0 ? ", node affinity " : "node affinity ");
-        say_expressions(&text, json_object_get(term, "matchExpressions"));
-        say_expressions(&text, json_object_get(term, "matchFields"));
-    }
+    say_terms(&text, "node affinity ", json_object_get(fits, "terms"));
+    json_array_foreach(json_object_get(fits, "volumes"), i, volume)
+        say_terms(&text, "node affinity of a volume ", volume);
     text_add(&text, text.length > 0 ? ", or a taint" : "a taint");
     text_add(&text, " that it does not tolerate");
     return text_take(&text);
@@ -143,10 +154,23 @@ static bool term_holds(const json_t *term, const char *node, const json_t *label
     return json_array_size(expressions) + json_array_size(fields) > 0;
 }
 
+static bool any_holds(const json_t *terms, const char *node, const json_t *labels)
+{
+    json_t *term;
+    size_t i;
+
+    json_array_foreach(terms, i, term)
+    {
+        if (term_holds(term, node, labels))
+            return true;
+    }
+    return false;
+}
+
 static bool selects(const json_t *fits, const char *node, const json_t *labels)
 {
     json_t *selector = json_object_get(fits, "selector"), *terms = json_object_get(fits, "terms");
-    json_t *value, *term;
+    json_t *value, *volume;
     const char *key;
     size_t i;
 
@@ -156,12 +180,12 @@ static bool selects(const json_t *fits, const char *node, const json_t *labels)
                           json_string_value(value)))
             return false;
     }
-    json_array_foreach(terms, i, term)
+    json_array_foreach(json_object_get(fits, "volumes"), i, volume)
     {
-        if (term_holds(term, node, labels))
-            return true;
+        if (!any_holds(volume, node, labels))
+            return false;
     }
-    return !terms;
+    return !terms || any_holds(terms, node, labels);
 }
 
 static bool is_tolerated(const json_t *tolerations, const json_t *taint)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kube/kube_nodes.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "base/text.h"
 #include "engine/kube/client/kube_json.h"
 #include "engine/kube/kube_fits.h"
+#include "wire/json.h"
 
 enum {
     LABELS_MAX = 950,
@@ -45,18 +47,21 @@ struct entry {
 
 struct kube_nodes {
     struct engine_options options;
+    const struct kube_claims *claims;
     LIST(struct entry) all;
     struct map by_name; /* hash of the name -> place plus one */
     LIST(struct condition) conditions;
-    bool is_complete;
-    bool is_exact; /* tarn chooses the devices of pods */
+    bool is_complete, is_dirty; /* is_dirty: any of them may be */
+    bool is_exact;              /* tarn chooses the devices of pods */
 };
 
-struct kube_nodes *kube_nodes_create(const struct engine_options *options)
+struct kube_nodes *kube_nodes_create(const struct engine_options *options,
+                                     const struct kube_claims *claims)
 {
     struct kube_nodes *nodes = mem_zero(1, sizeof(*nodes));
 
     nodes->options = *options;
+    nodes->claims = claims;
     nodes->is_exact = options->at_start->kube_exact;
     return nodes;
 }
@@ -108,6 +113,12 @@ static struct entry *find_or_add(struct kube_nodes *nodes, const char *name)
 
 /* ---- nodes ---- */
 
+static void mark(struct kube_nodes *nodes, struct entry *entry, bool is_dirty)
+{
+    entry->is_dirty |= is_dirty;
+    nodes->is_dirty |= is_dirty;
+}
+
 void kube_nodes_begin(struct kube_nodes *nodes)
 {
     LIST_EACH (struct entry, entry, &nodes->all)
@@ -119,16 +130,16 @@ void kube_nodes_see(struct kube_nodes *nodes, struct kube_node *node)
     struct entry *entry = find_or_add(nodes, node->name);
 
     entry->is_seen = true;
-    entry->is_dirty |= !entry->about || !kube_node_is_same(entry->about, node);
+    mark(nodes, entry, !entry->about || !kube_node_is_same(entry->about, node));
     kube_node_destroy(entry->about);
     entry->about = node;
 }
 
-static void lose(struct entry *entry)
+static void lose(struct kube_nodes *nodes, struct entry *entry)
 {
     kube_node_destroy(entry->about);
     entry->about = NULL;
-    entry->is_dirty = true;
+    mark(nodes, entry, true);
 }
 
 void kube_nodes_gone(struct kube_nodes *nodes, struct kube_node *node)
@@ -136,7 +147,7 @@ void kube_nodes_gone(struct kube_nodes *nodes, struct kube_node *node)
     struct entry *entry = find(nodes, node->name);
 
     if (entry)
-        lose(entry);
+        lose(nodes, entry);
     kube_node_destroy(node);
 }
 
@@ -144,7 +155,7 @@ void kube_nodes_end(struct kube_nodes *nodes)
 {
     LIST_EACH (struct entry, entry, &nodes->all)
         if (!entry->is_seen && entry->about)
-            lose(entry);
+            lose(nodes, entry);
 }
 
 const struct kube_node *kube_nodes_find(const struct kube_nodes *nodes, const char *name)
@@ -197,7 +208,7 @@ void kube_nodes_charge(struct kube_nodes *nodes, const struct kube_pod *pod, boo
     bool was_full = is_full(entry);
 
     entry->pods += sign;
-    entry->is_dirty |= !is_ours || was_full != is_full(entry);
+    mark(nodes, entry, !is_ours || was_full != is_full(entry));
     if (is_ours)
         return;
     entry->cpu_milli += sign * pod->cpu_milli;
@@ -244,7 +255,7 @@ void kube_nodes_hold(struct kube_nodes *nodes, const char *node, const char *dev
             let_go(entry, device);
         at += length;
     }
-    entry->is_dirty |= entry->foreign.count > 0;
+    mark(nodes, entry, entry->foreign.count > 0);
 }
 
 /* Conditions that no pod has had for a while. */
@@ -260,8 +271,10 @@ static void forget_conditions(struct kube_nodes *nodes, uint64_t now)
     }
 }
 
-const char *kube_nodes_label(struct kube_nodes *nodes, const json_t *fits)
+/* Takes the conditions over. */
+static const char *label_of(struct kube_nodes *nodes, json_t *fits, struct error *err)
 {
+    AUTO(json) json_t *owned = fits;
     AUTO_FREE char *label = kube_fits_label(fits);
     uint64_t now = uv_now(nodes->options.loop);
 
@@ -273,15 +286,31 @@ const char *kube_nodes_label(struct kube_nodes *nodes, const json_t *fits)
     }
     if (nodes->conditions.count >= CONDITIONS_MAX)
         forget_conditions(nodes, now);
-    if (nodes->conditions.count >= CONDITIONS_MAX)
+    if (nodes->conditions.count >= CONDITIONS_MAX) {
+        error_set(err, -ENOSPC,
+                  "the pods of the cluster have too many different node selectors, affinities and "
+                  "tolerations");
         return NULL;
-    struct condition added = { .label = TAKE(label),
-                               .fits = json_incref((json_t *)fits),
-                               .asked_at = now };
+    }
+    struct condition added = { .label = TAKE(label), .fits = TAKE(owned), .asked_at = now };
     list_add(&nodes->conditions, added);
     LIST_EACH (struct entry, entry, &nodes->all)
-        entry->is_dirty = true;
+        mark(nodes, entry, true);
     return nodes->conditions.items[nodes->conditions.count - 1].label;
+}
+
+const char *kube_nodes_label(struct kube_nodes *nodes, const struct kube_pod *pod,
+                             struct error *err)
+{
+    json_t *fits = kube_claims_fits(nodes->claims, pod, err);
+
+    return fits ? label_of(nodes, fits, err) : NULL;
+}
+
+bool kube_nodes_claim_waits(const struct kube_nodes *nodes, const struct kube_pod *pod,
+                            const char *name)
+{
+    return kube_claims_wait(nodes->claims, pod, name);
 }
 
 char *kube_nodes_spell(const struct kube_nodes *nodes, const char *words)
@@ -400,12 +429,15 @@ void kube_nodes_report(struct kube_nodes *nodes, bool all)
 {
     const struct engine_reports *reports = &nodes->options.reports;
 
+    if (!nodes->is_dirty && !all && nodes->is_complete)
+        return;
     LIST_EACH (struct entry, entry, &nodes->all) {
         if ((entry->is_dirty || all) && entry->about)
             report(nodes, entry);
         else if (entry->is_dirty && nodes->is_complete)
             report_lost(nodes, entry);
     }
+    nodes->is_dirty = !nodes->is_complete; /* some may be lost already */
     if (!nodes->is_complete)
         reports->node(reports->user, NULL, true);
     nodes->is_complete = true;

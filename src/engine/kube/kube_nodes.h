@@ -12,12 +12,15 @@
  */
 
 #include "core/engine.h"
+#include "engine/kube/kube_claims.h"
 #include "engine/kube/kube_node.h"
 #include "engine/kube/kube_pod.h"
 
 struct kube_nodes;
 
-struct kube_nodes *kube_nodes_create(const struct engine_options *options);
+/* claims: what is known of volumes; NULL: nothing. */
+struct kube_nodes *kube_nodes_create(const struct engine_options *options,
+                                     const struct kube_claims *claims);
 void kube_nodes_destroy(struct kube_nodes *nodes); /* NULL is fine */
 
 /* A list of all nodes. see() and gone() take the node over. */
@@ -38,9 +41,14 @@ void kube_nodes_charge(struct kube_nodes *nodes, const struct kube_pod *pod, boo
                        bool is_ours);
 /* A job of tarn holds these devices of a node, or not any more: UUIDs or indices, "0,1". */
 void kube_nodes_hold(struct kube_nodes *nodes, const char *node, const char *devices, bool is_held);
-/* The label of conditions that a job requires of its nodes; it is reported from now on, as long as
- * it is asked for every few minutes. NULL: there are too many different ones. */
-const char *kube_nodes_label(struct kube_nodes *nodes, const json_t *fits);
+/* The label of the conditions that a pod has for its node; it is reported from now on, as long as
+ * it is asked for every few minutes. NULL and the reason: it cannot be placed now. */
+const char *kube_nodes_label(struct kube_nodes *nodes, const struct kube_pod *pod,
+                             struct error *err);
+
+/* Whether this PersistentVolumeClaim of the pod waits for its first consumer. */
+bool kube_nodes_claim_waits(const struct kube_nodes *nodes, const struct kube_pod *pod,
+                            const char *name);
 
 /* The words with what stands behind such labels instead of them; new. */
 char *kube_nodes_spell(const struct kube_nodes *nodes, const char *words);

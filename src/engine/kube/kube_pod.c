@@ -287,6 +287,26 @@ static void check_support(struct kube_pod *pod, const json_t *spec)
     json_array_foreach(json_object_get(spec, "containers"), i, item) read_ports(pod, item);
 }
 
+/* The claim of an ephemeral volume has the names of the pod and of the volume. */
+static void read_claims(struct kube_pod *pod, const json_t *spec)
+{
+    json_t *names = json_array(), *volume;
+    size_t i;
+
+    json_array_foreach(json_object_get(spec, "volumes"), i, volume)
+    {
+        const json_t *claim = json_object_get(volume, "persistentVolumeClaim");
+        if (claim)
+            json_array_append_new(names, json_string(kube_text(claim, "claimName")));
+        else if (json_object_get(volume, "ephemeral"))
+            json_array_append_new(names,
+                                  json_sprintf("%s-%s", pod->name, kube_text(volume, "name")));
+    }
+    if (json_array_size(names) > 0)
+        pod->claims = json_incref(names);
+    json_decref(names);
+}
+
 /* ---- state ---- */
 
 static bool read_mark(const char *text, struct kube_mark *ret)
@@ -480,6 +500,7 @@ void *kube_pod_read(const json_t *object)
     check_gang(pod, notes);
     read_share(pod, notes);
     pod->fits = kube_fits_read(spec);
+    read_claims(pod, spec);
     read_anti_affinity(pod,
                        kube_at(spec, "affinity", "podAntiAffinity",
                                "requiredDuringSchedulingIgnoredDuringExecution", NULL),
@@ -505,5 +526,6 @@ void kube_pod_destroy(void *value)
         free(owned[i]);
     kube_group_release(&pod->group);
     json_decref(pod->fits);
+    json_decref(pod->claims);
     free(pod);
 }

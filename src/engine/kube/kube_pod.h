@@ -52,6 +52,7 @@ struct kube_pod {
     uint32_t device_count;
     char *device;                                /* resource; "": none */
     json_t *fits;                                /* conditions for its node (kube_fits.h) */
+    json_t *claims;                              /* names of PersistentVolumeClaims; NULL: none */
     char apart[KUBE_APART_MAX][KUBE_APART_SIZE]; /* no other pod with one of them on its node */
     uint32_t apart_count, apart_marks; /* marks: bits of those that only others keep apart from */
     char *share;     /* a part of a GPU, in tarn's grammar: "0.5", "mem=2000M"; "": none */

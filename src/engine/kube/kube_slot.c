@@ -61,7 +61,28 @@ struct attempt *attempt_add(struct kube_attempts *attempts, uint64_t job, uint32
         attempt->slots[i].empty_since = uv_now(attempts->options.loop);
     }
     list_insert(&attempts->all, place, attempt);
+    attempt_wake(attempts, attempt);
     return attempt;
+}
+
+void attempt_wake(struct kube_attempts *attempts, struct attempt *attempt)
+{
+    if (attempt->is_awake)
+        return;
+    attempt->is_awake = true;
+    list_add(&attempts->awake, attempt);
+}
+
+void attempt_remove(struct kube_attempts *attempts, struct attempt *attempt)
+{
+    for (size_t i = 0; i < attempts->awake.count && attempt->is_awake; i++) {
+        if (attempts->awake.items[i] != attempt)
+            continue;
+        list_remove(&attempts->awake, i);
+        attempt->is_awake = false;
+    }
+    list_remove(&attempts->all, attempt_place(attempts, attempt->job, attempt->attempt));
+    attempt_destroy(attempt);
 }
 
 struct slot *slot_of_rank(const struct attempt *attempt, uint32_t rank)
@@ -196,6 +217,13 @@ void slot_note_end(struct slot *slot, const struct kube_pod *pod)
         keep_end(slot->outcome.reason, sizeof(slot->outcome.reason), pod->reason);
 }
 
+void slot_note_cancelled(struct slot *slot)
+{
+    slot_set_outcome(slot, ENGINE_ENDED, "");
+    slot->outcome.was_stopped = true;
+    slot->outcome.signal = SIGTERM;
+}
+
 void slot_note_deletion(struct kube_attempts *attempts, struct slot *slot)
 {
     const struct attempt *attempt = slot->attempt;
@@ -203,9 +231,7 @@ void slot_note_deletion(struct kube_attempts *attempts, struct slot *slot)
     if (attempt->is_undone) {
         slot_set_outcome(slot, ENGINE_LOST, attempt->reason);
     } else if (attempt->is_stopping && slot->is_started) {
-        slot_set_outcome(slot, ENGINE_ENDED, "");
-        slot->outcome.was_stopped = true;
-        slot->outcome.signal = SIGTERM;
+        slot_note_cancelled(slot);
     } else if (attempt->is_stopping) {
         slot_set_outcome(slot, ENGINE_LOST, "stopped before it ran");
     } else if (slot->pod->group.owner_uid[0]) {
@@ -213,9 +239,7 @@ void slot_note_deletion(struct kube_attempts *attempts, struct slot *slot)
     } else {
         attempts->options.reports.cancelled(attempts->options.reports.user, attempt->job,
                                             "its pod was deleted in Kubernetes");
-        slot_set_outcome(slot, ENGINE_ENDED, "");
-        slot->outcome.was_stopped = true;
-        slot->outcome.signal = SIGTERM;
+        slot_note_cancelled(slot);
     }
 }
 
@@ -232,6 +256,7 @@ static bool may_be_replaced(const struct slot *slot)
 
 void slot_end(struct kube_attempts *attempts, struct slot *slot)
 {
+    attempt_wake(attempts, slot->attempt);
     if (may_be_replaced(slot)) {
         slot_detach(attempts, slot);
         slot->state = SLOT_EMPTY;

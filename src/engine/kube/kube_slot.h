@@ -54,6 +54,7 @@ struct attempt {
     bool is_stopping; /* its pods are evicted */
     bool is_undone;   /* they are evicted because not all could start */
     bool is_sought;   /* it ran when the daemon started */
+    bool is_awake;    /* it is in the list of those */
     int64_t grace_s;
     char reason[160]; /* why it is undone, or waits */
 };
@@ -66,6 +67,8 @@ struct kube_attempts {
     struct kube_events *events;
     char instance[20], namespace[64];
     LIST(struct attempt *) all;      /* ascending */
+    LIST(struct attempt *) awake;    /* something is due soon: see attempt_wake() */
+    uint64_t swept_at;               /* uv_now() when all were looked at */
     LIST(struct member_id) expected; /* attempts that the daemon will start again; rank: unused */
     uint64_t expected_until;         /* uv_now() */
     struct map by_pod;               /* hash of the UID -> slot */
@@ -81,6 +84,11 @@ size_t attempt_place(const struct kube_attempts *attempts, uint64_t job, uint32_
 struct attempt *attempt_find(const struct kube_attempts *attempts, uint64_t job, uint32_t number);
 struct attempt *attempt_add(struct kube_attempts *attempts, uint64_t job, uint32_t number,
                             uint32_t count);
+/* Look at it in the next tick, and until all its members are bound or over. The others, which are
+ * many, are looked at every few seconds. */
+void attempt_wake(struct kube_attempts *attempts, struct attempt *attempt);
+/* Take it out of the lists, and destroy it. */
+void attempt_remove(struct kube_attempts *attempts, struct attempt *attempt);
 /* The ends of all its members were reported. */
 bool attempt_is_over(const struct attempt *attempt);
 
@@ -96,6 +104,8 @@ void slot_report_started(struct kube_attempts *attempts, struct slot *slot);
 void slot_set_outcome(struct slot *slot, enum engine_outcome_kind kind, const char *reason);
 /* The outcome of a pod that has ended, or was deleted before it ended. */
 void slot_note_end(struct slot *slot, const struct kube_pod *pod);
+/* Its user has ended the job in Kubernetes. */
+void slot_note_cancelled(struct slot *slot);
 void slot_note_deletion(struct kube_attempts *attempts, struct slot *slot);
 /* Its outcome is set: keep its place for another pod, wait for its output, or report it. */
 void slot_end(struct kube_attempts *attempts, struct slot *slot);

@@ -21,9 +21,12 @@ enum {
     ASK_MS = 10000,   /* an object that does not exist is asked for again */
     VANISH_MS = 5000, /* a controller replaces deleted pods within this time */
     SHORT_MS = 30000, /* all pods of a waiting job must exist again within this time */
+    CLAIM_MS = 5000,  /* volumes may be bound soon */
+    COUNT_MS = 5000,  /* between words about the number of pods */
     EXTRA_MS = 3000, /* pods beside a running gang that replace none of its pods are on their own */
     PATIENCE_MS = 120000,
     STOP_MS = 5000,   /* what was stopped is not reported before that is known */
+    SWEEP_MS = 5000,  /* all are looked at: see wake() */
     SAID_TO_ALL = 64, /* pods that get the first words of a workload, and of its job; later one */
 };
 
@@ -46,11 +49,14 @@ struct workload {
     uint64_t job;
     uint64_t due;         /* uv_now(): report or ask not before */
     uint64_t asked_at;    /* for the number of its pods */
+    uint64_t said_at;     /* when `words` were set */
     uint64_t short_since; /* since when pods are missing; 0: none is */
     uint64_t extra_since; /* since when pods wait beside its attempt; 0: none does */
     bool is_asking, was_noted, was_started;
     bool is_split; /* its pods do not start together: each is a workload of its own */
     bool is_told;  /* the pods of its job know that they wait in tarn */
+    bool is_awake; /* it is in the list of those */
+    size_t place;  /* in the list of all */
     char *words;   /* as set in the condition; NULL: none */
 };
 
@@ -60,6 +66,8 @@ struct kube_workloads {
     struct kube_nodes *nodes;
     struct kube_events *events;
     LIST(struct workload *) all;
+    LIST(struct workload *) awake;
+    uint64_t swept_at;  /* uv_now() when all were looked at */
     struct map by_key;  /* hash -> pointer */
     struct map managed; /* hashes of the names of namespaces */
 };
@@ -96,6 +104,7 @@ void kube_workloads_destroy(struct kube_workloads *workloads)
     for (size_t i = 0; i < workloads->all.count; i++)
         workload_destroy(workloads->all.items[i]);
     list_release(&workloads->all);
+    list_release(&workloads->awake);
     map_release(&workloads->by_key);
     map_release(&workloads->managed);
     free(workloads);
@@ -113,6 +122,16 @@ static struct workload *find(const struct kube_workloads *workloads, const char 
     return strcmp(workload->key, key) == 0 ? workload : NULL;
 }
 
+/* Look at it in the next tick, and until nothing about it is due soon. The others, which are many,
+ * are looked at every few seconds. */
+static void wake(struct kube_workloads *workloads, struct workload *workload)
+{
+    if (!workload || workload->is_awake)
+        return;
+    workload->is_awake = true;
+    list_add(&workloads->awake, workload);
+}
+
 static struct workload *find_or_add(struct kube_workloads *workloads,
                                     const struct kube_group *group)
 {
@@ -125,11 +144,13 @@ static struct workload *find_or_add(struct kube_workloads *workloads,
                                        .queue = mem_string(""),
                                        .owner_path = mem_string(group->owner_path),
                                        .kind = group->kind,
-                                       .generation = 1 };
+                                       .generation = 1,
+                                       .place = workloads->all.count };
         list_add(&workloads->all, workload);
         map_set(&workloads->by_key, map_hash(workload->key, strlen(workload->key)),
                 (uint64_t)(uintptr_t)workload);
     }
+    wake(workloads, workload);
     if (group->size > 0)
         workload->size = group->size;
     if (!workload->object[0] && group->object[0]) {
@@ -147,8 +168,8 @@ static void format_name(const struct workload *workload, char *ret, size_t size)
         snprintf(ret, size, NAME_START "%s", workload->key);
 }
 
-/* By the name of its arrival, of whichever generation. */
-static struct workload *find_named(const struct kube_workloads *workloads, const char *name)
+/* By the name of its arrival, of whichever generation; it wakes. */
+static struct workload *find_named(struct kube_workloads *workloads, const char *name)
 {
     if (!string_starts(name, NAME_START))
         return NULL;
@@ -158,6 +179,7 @@ static struct workload *find_named(const struct kube_workloads *workloads, const
         AUTO_FREE char *short_key = mem_string_of(key, (size_t)(dot - key));
         workload = find(workloads, short_key);
     }
+    wake(workloads, workload);
     return workload;
 }
 
@@ -199,6 +221,7 @@ void kube_workloads_see(struct kube_workloads *workloads, const struct kube_pod 
 
     if (!workload || workload->is_split)
         workload = find_or_add(workloads, workload ? &alone : &pod->group);
+    wake(workloads, workload);
     int64_t place = place_of(workload, pod);
     if (place >= 0)
         workload->pods.items[place] = pod;
@@ -211,8 +234,10 @@ void kube_workloads_gone(struct kube_workloads *workloads, const struct kube_pod
     struct workload *workload = workload_of(workloads, pod);
     int64_t place = workload ? place_of(workload, pod) : -1;
 
-    if (place >= 0)
-        list_remove(&workload->pods, (size_t)place);
+    if (place < 0)
+        return;
+    list_remove(&workload->pods, (size_t)place);
+    wake(workloads, workload);
 }
 
 /* ---- suspended jobs ---- */
@@ -225,6 +250,7 @@ void kube_workloads_lose_job(struct kube_workloads *workloads, const char *key)
         return;
     kube_pod_destroy(workload->suspended);
     workload->suspended = NULL;
+    wake(workloads, workload);
 }
 
 void kube_workloads_see_job(struct kube_workloads *workloads, struct kube_job *job)
@@ -261,7 +287,7 @@ void kube_workloads_need(struct kube_workloads *workloads)
 {
     for (size_t i = 0; i < workloads->all.count; i++) {
         if (workloads->all.items[i]->suspended)
-            kube_nodes_label(workloads->nodes, workloads->all.items[i]->suspended->fits);
+            kube_nodes_label(workloads->nodes, workloads->all.items[i]->suspended, NULL);
     }
 }
 
@@ -349,6 +375,7 @@ static void say_as(struct kube_workloads *workloads, struct workload *workload, 
     workload->is_told |= is_known;
     free(workload->words);
     workload->words = mem_string(words);
+    workload->said_at = uv_now(workloads->options.loop);
     for (size_t i = 0; i < workload->pods.count && i < most; i++) {
         set_condition(workloads, workload->pods.items[i], spelled);
         if (is_news)
@@ -397,6 +424,7 @@ static void on_object(void *user, const struct kube_reply *reply)
     struct kube_workloads *workloads = question->workloads;
     struct workload *workload = find(workloads, question->key);
 
+    wake(workloads, workload);
     if (workload) {
         workload->is_asking = workload->is_split = false;
         if (kube_reply_is_ok(reply))
@@ -452,7 +480,7 @@ static void arrive(struct kube_workloads *workloads, struct workload *workload)
     if (!document) {
         AUTO_FREE char *words = mem_printf("tarn cannot schedule it: %s", err.text);
         say(workloads, workload, words);
-        workload->due = uv_now(workloads->options.loop) + AGAIN_MS;
+        workload->due = uv_now(workloads->options.loop) + (first->claims ? CLAIM_MS : AGAIN_MS);
         return;
     }
     kube_nodes_report(workloads->nodes, false); /* labels that the document requires */
@@ -524,9 +552,11 @@ static void look_at_extra(struct kube_workloads *workloads, struct workload *wor
 /* Pods are missing. A workload that has run in part makes fewer than it made at first. */
 static void gather(struct kube_workloads *workloads, struct workload *workload)
 {
-    if (workload->object[0] && uv_now(workloads->options.loop) - workload->asked_at >= ASK_MS)
+    uint64_t now = uv_now(workloads->options.loop);
+
+    if (workload->object[0] && now - workload->asked_at >= ASK_MS)
         ask_size(workloads, workload);
-    if (workload->words)
+    if (workload->words && now - workload->said_at < COUNT_MS)
         return;
     AUTO_FREE char *words =
         mem_printf("tarn waits for all pods of the workload: %zu of %" PRIu32 " exist",
@@ -565,22 +595,53 @@ static void look_at(struct kube_workloads *workloads, struct workload *workload)
         gather(workloads, workload);
 }
 
+static bool is_empty(const struct workload *workload)
+{
+    return workload->stage == GATHERING && workload->pods.count == 0 && !workload->is_asking &&
+           !workload->suspended;
+}
+
+static void remove_empty(struct kube_workloads *workloads, struct workload *workload)
+{
+    struct workload *last = workloads->all.items[workloads->all.count - 1];
+
+    workloads->all.items[workload->place] = last;
+    last->place = workload->place;
+    workloads->all.count--;
+    map_remove(&workloads->by_key, map_hash(workload->key, strlen(workload->key)));
+    workload_destroy(workload);
+}
+
+/* Nothing is due before the next sweep. */
+static bool is_settled(const struct workload *workload)
+{
+    bool is_running = workload->stage == STARTED && workload->pods.count == 0;
+
+    return !workload->is_split &&
+           (is_running || (workload->stage == KNOWN && workload->short_since == 0));
+}
+
 void kube_workloads_tick(struct kube_workloads *workloads)
 {
+    uint64_t now = uv_now(workloads->options.loop);
     size_t kept = 0;
 
-    for (size_t i = 0; i < workloads->all.count; i++) {
-        struct workload *workload = workloads->all.items[i];
-        look_at(workloads, workload);
-        if (workload->stage != GATHERING || workload->pods.count > 0 || workload->is_asking ||
-            workload->suspended) {
-            workloads->all.items[kept++] = workload;
-            continue;
-        }
-        map_remove(&workloads->by_key, map_hash(workload->key, strlen(workload->key)));
-        workload_destroy(workload);
+    if (now - workloads->swept_at >= SWEEP_MS) {
+        workloads->swept_at = now;
+        for (size_t i = 0; i < workloads->all.count; i++)
+            wake(workloads, workloads->all.items[i]);
     }
-    workloads->all.count = kept;
+    for (size_t i = 0; i < workloads->awake.count; i++)
+        look_at(workloads, workloads->awake.items[i]);
+    for (size_t i = 0; i < workloads->awake.count; i++) {
+        struct workload *workload = workloads->awake.items[i];
+        workload->is_awake = !is_empty(workload) && !is_settled(workload);
+        if (workload->is_awake)
+            workloads->awake.items[kept++] = workload;
+        else if (is_empty(workload))
+            remove_empty(workloads, workload);
+    }
+    workloads->awake.count = kept;
 }
 
 /* ---- what tarn says ---- */

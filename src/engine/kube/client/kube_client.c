@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "engine/kube/client/kube_json.h"
 #include "io/log.h"
 
 #define MS            UINT64_C(1000000)
@@ -56,6 +57,11 @@ struct call {
     void *user;
 };
 
+struct calls {
+    struct call **items;
+    size_t count, capacity;
+};
+
 struct watching {
     struct kube_watch watch;
     struct transfer *transfer; /* NULL: it begins at `due` */
@@ -91,7 +97,8 @@ struct kube_client {
     uint64_t allow_until; /* see kube_client_allow() */
     bool is_ending;
     /* of the thread */
-    LIST(struct call *) waiting; /* due later, or for a free place */
+    struct calls waiting; /* due later, or for a free place */
+    struct calls urgent;  /* always allowed, and need no free place */
     LIST(struct watching *) watches;
     LIST(struct transfer *) transfers;
     uint32_t calls_active;
@@ -175,11 +182,10 @@ static void set_text(char **at, const char *text)
 }
 
 /* One line of a stream: {"type": "MODIFIED", "object": {...}} */
-static void read_line(struct kube_client *client, struct watching *watch, const char *line,
-                      size_t length)
+static void read_line(struct kube_client *client, struct watching *watch, char *line, size_t length)
 {
     json_error_t why;
-    json_t *change = json_loadb(line, length, 0, &why);
+    json_t *change = json_loadb(line, kube_json_trim(line, length), 0, &why);
     const json_t *object = json_object_get(change, "object");
     const char *type = json_string_value(json_object_get(change, "type"));
 
@@ -383,9 +389,10 @@ static void end_watch(struct kube_client *client, struct transfer *transfer, CUR
                       long status)
 {
     struct watching *watch = transfer->watch;
+    size_t length = kube_json_trim(transfer->body.bytes, transfer->body.length);
     json_error_t why;
     json_t *body = watch->is_listing || status != 200
-                       ? json_loadb(text_string(&transfer->body), transfer->body.length, 0, &why)
+                       ? json_loadb(text_string(&transfer->body), length, 0, &why)
                        : NULL;
     bool is_ok = status == 200 && (code == CURLE_OK || !watch->is_listing);
 
@@ -422,6 +429,13 @@ static bool is_transient(const struct call *call, long status)
            status == 503 || status == 504 || (status == 429 && !call->is_refused_by_429);
 }
 
+static void wait_again(struct kube_client *client, struct call *call)
+{
+    struct calls *calls = call->is_always_allowed ? &client->urgent : &client->waiting;
+
+    list_add(calls, call);
+}
+
 /* True: it will be repeated. */
 static bool repeat(struct kube_client *client, struct call *call, long status)
 {
@@ -431,7 +445,7 @@ static bool repeat(struct kube_client *client, struct call *call, long status)
         return false;
     call->failures++;
     call->due = due;
-    list_add(&client->waiting, call);
+    wait_again(client, call);
     return true;
 }
 
@@ -492,11 +506,16 @@ static void end_call(struct kube_client *client, struct transfer *transfer, CURL
     finish(client, call, status, body, TAKE(words));
 }
 
+static bool is_full(const struct kube_client *client)
+{
+    return client->calls_active >= AT_ONCE;
+}
+
 static void take_asked(struct kube_client *client)
 {
     uv_mutex_lock(&client->mutex);
     for (size_t i = 0; i < client->asked.count; i++)
-        list_add(&client->waiting, client->asked.items[i]);
+        wait_again(client, client->asked.items[i]);
     for (size_t i = 0; i < client->wanted.count; i++)
         list_add(&client->watches, client->wanted.items[i]);
     client->asked.count = client->wanted.count = 0;
@@ -504,34 +523,38 @@ static void take_asked(struct kube_client *client)
     uv_mutex_unlock(&client->mutex);
 }
 
-static bool may_begin(const struct kube_client *client, const struct call *call)
+/* Many may wait: those behind the last free place are not looked at. begin_call() may let the call
+ * wait again, behind the others. */
+static void begin_calls(struct kube_client *client, struct calls *calls, uint64_t now)
 {
-    return call->is_always_allowed || uv_hrtime() < client->allowed_until;
+    bool is_urgent = calls == &client->urgent;
+    bool is_allowed = is_urgent || now < client->allowed_until;
+    size_t count = calls->count, kept = 0, i;
+
+    for (i = 0; i < count && (is_urgent || !is_allowed || !is_full(client)); i++) {
+        struct call *call = calls->items[i];
+        if (!is_allowed && now > call->until)
+            finish(client, call, KUBE_STATUS_NONE, NULL, mem_string(NOT_IN_CHARGE));
+        else if (call->due <= now && is_allowed)
+            begin_call(client, call);
+        else
+            calls->items[kept++] = call;
+    }
+    if (kept < i && i < calls->count)
+        memmove(calls->items + kept, calls->items + i,
+                (calls->count - i) * sizeof(calls->items[0]));
+    calls->count -= i - kept;
 }
 
 static void begin_due(struct kube_client *client)
 {
-    LIST(struct call *) due = { 0 };
     uint64_t now = uv_hrtime();
-    size_t kept = 0;
 
     LIST_EACH (struct watching *, watch, &client->watches)
         if (!(*watch)->transfer && (*watch)->due <= now)
             begin_watch(client, *watch);
-    for (size_t i = 0; i < client->waiting.count; i++) {
-        struct call *call = client->waiting.items[i];
-        if (!may_begin(client, call) && now > call->until)
-            finish(client, call, KUBE_STATUS_NONE, NULL, mem_string(NOT_IN_CHARGE));
-        else if (call->due <= now && may_begin(client, call) &&
-                 (call->is_always_allowed || client->calls_active + due.count < AT_ONCE))
-            list_add(&due, call);
-        else
-            client->waiting.items[kept++] = call;
-    }
-    client->waiting.count = kept;
-    for (size_t i = 0; i < due.count; i++)
-        begin_call(client, due.items[i]);
-    list_release(&due);
+    begin_calls(client, &client->urgent, now);
+    begin_calls(client, &client->waiting, now);
 }
 
 static void end_finished(struct kube_client *client)
@@ -565,10 +588,13 @@ static int wait_ms(const struct kube_client *client)
     LIST_EACH (struct watching *const, watch, &client->watches)
         if (!(*watch)->transfer && (*watch)->due < next)
             next = (*watch)->due;
-    LIST_EACH (struct call *const, call, &client->waiting)
-        if ((*call)->due < next && may_begin(client, *call) &&
-            ((*call)->is_always_allowed || client->calls_active < AT_ONCE))
+    LIST_EACH (struct call *const, call, &client->urgent)
+        if ((*call)->due < next)
             next = (*call)->due;
+    if (now < client->allowed_until && !is_full(client))
+        LIST_EACH (struct call *const, call, &client->waiting)
+            if ((*call)->due < next)
+                next = (*call)->due;
     return next <= now ? 0 : (int)((next - now + MS - 1) / MS);
 }
 
@@ -761,12 +787,15 @@ void kube_client_destroy(struct kube_client *client, const struct kube_call *las
     }
     for (size_t i = 0; i < client->waiting.count; i++)
         call_destroy(client->waiting.items[i]);
+    for (size_t i = 0; i < client->urgent.count; i++)
+        call_destroy(client->urgent.items[i]);
     release_news(client);
     if (last)
         make_last(client, last);
     for (size_t i = 0; i < client->watches.count; i++)
         watching_destroy(client->watches.items[i]);
     list_release(&client->waiting);
+    list_release(&client->urgent);
     list_release(&client->watches);
     list_release(&client->transfers);
     list_release(&client->asked);

@@ -9,6 +9,10 @@
 
 #include "base/text.h"
 
+/* Cut what is in all lists "managedFields" of a JSON text, in place, and return its new length. The
+ * API server cannot leave them out, they are most of a small object, and tarn reads none. */
+size_t kube_json_trim(char *text, size_t length);
+
 /* The value at a path of keys, which ends with NULL; NULL: a part of it is missing. */
 static inline json_t *kube_at(const json_t *object, ...)
 {
