@@ -122,6 +122,7 @@ def test_no_cache_keeps_a_reply_and_no_browser_guesses_its_type(box):
         for one in (token, None):
             head = request(box, path, token=one).partition(b"\r\n\r\n")[0]
             assert b"\r\nCache-Control: no-store" in head and b"\r\nX-Content-Type-Options: nosniff" in head, (path, head)
+            assert head.count(b"Cache-Control") == 1, (path, head)
     assert b"\r\nCache-Control: no-cache" in request(box, "/")
 
 
