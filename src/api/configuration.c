@@ -8,6 +8,62 @@
 #include "control/config/apply.h"
 #include "control/config/configure.h"
 
+/* ---- what only administrators see ----
+ *
+ * An address, as that of the alert webhook, may have a password or a secret path in it: others see
+ * its scheme and its host. */
+
+static void add_place(struct text *out, const char *address, size_t length)
+{
+    const char *slash = memchr(address, '/', length);
+    size_t host = slash ? (size_t)(slash - address) : length;
+    const char *at = memrchr(address, '@', host);
+
+    text_add_bytes(out, at ? at + 1 : address, host - (at ? (size_t)(at + 1 - address) : 0));
+    if (slash && host + 1 < length)
+        text_add(out, "/...");
+}
+
+static json_t *without_secrets(const char *words)
+{
+    AUTO_RELEASE(text) struct text out = { 0 };
+    const char *mark;
+
+    while ((mark = strstr(words, "://"))) {
+        const char *address = mark + 3;
+        size_t length = strcspn(address, " \t'\",;\n");
+
+        text_add_bytes(&out, words, (size_t)(address - words));
+        add_place(&out, address, length);
+        words = address + length;
+    }
+    text_add(&out, words);
+    return json_string(text_string(&out));
+}
+
+/* The same value, which is taken over. It is ours, and not deep. */
+static json_t *hide_secrets(json_t *value)
+{
+    const char *key;
+    json_t *part;
+    size_t i;
+
+    json_object_foreach(value, key, part)
+        json_object_set_new(value, key, hide_secrets(json_incref(part)));
+    json_array_foreach(value, i, part)
+        json_array_set_new(value, i, hide_secrets(json_incref(part)));
+    if (!json_is_string(value) || !strstr(json_string_value(value), "://"))
+        return value;
+    part = without_secrets(json_string_value(value));
+    json_decref(value);
+    return part;
+}
+
+static json_t *as_seen_by(const struct identity *who, json_t *value)
+{
+    return who->is_admin ? value : hide_secrets(value);
+}
+
 /* ---- show ---- */
 
 json_t *handle_config(struct call *call)
@@ -17,12 +73,12 @@ json_t *handle_config(struct call *call)
 
     if (!http_query(call->request, "at")) {
         AUTO(config) struct config *config = config_of_state(api_state(call->api));
-        return config_to_json(config);
+        return as_seen_by(call->request->who, config_to_json(config));
     }
     int code = apply_find(api_control(call->api), query_number(call, "at", 0), &change, &call->err);
     if (code == 0)
         code = apply_document(api_control(call->api), change->after, &document, &call->err);
-    return code < 0 ? refuse(call, code) : document;
+    return code < 0 ? refuse(call, code) : as_seen_by(call->request->who, document);
 }
 
 json_t *handle_config_log(struct call *call)
@@ -38,7 +94,8 @@ json_t *handle_config_log(struct call *call)
                             (int)change->count, "text", change->words, "undone",
                             number_or_null((int64_t)change->undone)));
     }
-    return json_pack("{s:o, s:I}", "changes", list, "last", (json_int_t)config_log_last(log));
+    return as_seen_by(call->request->who, json_pack("{s:o, s:I}", "changes", list, "last",
+                                                    (json_int_t)config_log_last(log)));
 }
 
 /* ---- apply and undo ---- */
@@ -72,11 +129,12 @@ static json_t *answer_applying(struct deferred *deferred)
     const struct apply *apply = &CONTAINER_OF(deferred, struct applying, deferred)->apply;
     const struct config_log *log = &api_state(deferred->api)->config_log;
 
-    return json_pack("{s:o, s:o, s:b, s:o, s:o, s:I}", "changes", view_lines(&apply->changes),
-                     "warnings", view_lines(&apply->doubts), "applied", !apply->is_dry_run,
-                     "number", number_or_null((int64_t)apply->number), "undone",
-                     number_or_null((int64_t)apply->undo), "last",
-                     (json_int_t)config_log_last(log));
+    json_t *view =
+        json_pack("{s:o, s:o, s:b, s:o, s:o, s:I}", "changes", view_lines(&apply->changes),
+                  "warnings", view_lines(&apply->doubts), "applied", !apply->is_dry_run, "number",
+                  number_or_null((int64_t)apply->number), "undone",
+                  number_or_null((int64_t)apply->undo), "last", (json_int_t)config_log_last(log));
+    return as_seen_by(deferred->request->who, view);
 }
 
 static void release_applying(struct deferred *deferred)

@@ -176,15 +176,11 @@ static void resume(struct exchange *exchange)
 /* What one user may see is for no other one, also not in a proxy that keeps replies. */
 static void add_headers(const struct exchange *exchange, struct MHD_Response *response)
 {
-    bool has_rule = false;
-
-    LIST_EACH (const struct header, header, &exchange->headers) {
+    LIST_EACH (const struct header, header, &exchange->headers)
         MHD_add_response_header(response, header->name, header->value);
-        has_rule |= strcmp(header->name, "Cache-Control") == 0;
-    }
     if (!exchange->server->admit)
         return;
-    if (!has_rule)
+    if (!MHD_get_response_header(response, "Cache-Control"))
         MHD_add_response_header(response, "Cache-Control", "no-store");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
 }

@@ -185,7 +185,8 @@ static void a_snapshot_that_is_damaged_is_refused(void **unused)
     assert_int_equal(snapshot_load("", 0, &loaded, &err), -EBADMSG);
     assert_string_equal(err.text, "snapshot: incomplete");
     assert_int_equal(snapshot_load("\x1f\x00", 2, &loaded, &err), -EBADMSG);
-    assert_string_equal(err.text, "snapshot: kind 31 is not known: a newer version of tarn wrote it");
+    assert_string_equal(err.text,
+                        "snapshot: kind 31 is not known: a newer version of tarn wrote it");
     assert_int_equal(snapshot_load("\x02\x00", 2, &loaded, &err), -EBADMSG);
     assert_string_equal(err.text, "snapshot: out of order");
     assert_int_equal(snapshot_load("\x01\x05", 2, &loaded, &err), -EBADMSG);

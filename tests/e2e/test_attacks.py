@@ -122,6 +122,7 @@ def test_no_cache_keeps_a_reply_and_no_browser_guesses_its_type(box):
         for one in (token, None):
             head = request(box, path, token=one).partition(b"\r\n\r\n")[0]
             assert b"\r\nCache-Control: no-store" in head and b"\r\nX-Content-Type-Options: nosniff" in head, (path, head)
+            assert head.count(b"Cache-Control") == 1, (path, head)
     assert b"\r\nCache-Control: no-cache" in request(box, "/")
 
 
@@ -228,6 +229,26 @@ def test_no_route_lets_a_token_do_more_than_its_scope(box):
     assert box.ask("POST", "/v1/stop", tokens["queues"])[0] == 403
     for scope in ("read", "submit", "queues"):
         assert box.ask("POST", "/v1/tokens", tokens[scope], {})[0] == 403
+
+
+def test_addresses_with_secrets_in_the_configuration_are_for_administrators(box):
+    before = box.daemon.api.get("/v1/config")
+    secret = {"alerts": {"webhook": "https://hooks.example/services/T0/SECRET", "mail_server": "smtps://ana:SECRET@mail.example:465",
+                         "mail": ["c@d.example"]}}
+    box.daemon.api.put("/v1/config", secret)
+    try:
+        token, admin = box.token(scope="submit"), box.token(scope="admin")
+        asks = [("GET", "/v1/config", None), ("GET", "/v1/config/changes", None), ("PUT", "/v1/config?dry_run=1", {}), ("POST", "/v1/config/undo?dry_run=1", None)]
+        number = box.daemon.api.get("/v1/config/changes")["last"]
+        for method, path, body in asks + [("GET", "/v1/config?at=%d" % number, None)]:
+            status, reply = box.ask(method, path, token, body)
+            assert status == 200 and "SECRET" not in json.dumps(reply), (path, reply)
+            status, reply = box.ask(method, path, admin, body)
+            assert status == 200 and "SECRET" in json.dumps(reply), (path, reply)
+        seen = box.ask("GET", "/v1/config", token)[1]["alerts"]
+        assert seen["webhook"] == "https://hooks.example/..." and seen["mail_server"] == "smtps://mail.example:465"
+    finally:
+        box.daemon.api.put("/v1/config", before)
 
 
 def test_a_token_of_few_rights_ends_no_other_one(box):

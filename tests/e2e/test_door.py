@@ -675,6 +675,14 @@ def test_a_token_of_another_user_has_only_the_rights_of_that_user():
         with pytest.raises(tarn_test.Refused, match="no user"):
             box.token(user="nobody-of-that-name")
         box.daemon.api.post("/v1/jobs/%d/cancel" % mine)
+        # The same key is another submission of another user.
+        job = {"command": ["true"], "sender_cwd": "/", "hold": True}
+        made = [box.ask("POST", "/v1/jobs", one, job, {"Idempotency-Key": "same"})[1]["submitted"][0]["id"]
+                for one in (box.token(scope="submit"), token, token)]
+        assert made[0] != made[1] == made[2]
+        assert [box.daemon.api.job(number)["user"] for number in made[1:]] == ["nobody"] * 2
+        for number in made[:2]:
+            box.daemon.api.post("/v1/jobs/%d/cancel" % number)
     finally:
         box.stop()
         tarn_test.remove_folder(root)
