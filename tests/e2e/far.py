@@ -160,6 +160,7 @@ NOT_FAR = {
     "test_silences.py::test_a_budget_that_is_spent_is_told": TELLS,
     "test_cli.py::test_what_cannot_run_is_refused_with_its_reason": OWN,
     "test_cli.py::test_run_passes_output_and_environment_and_cwd": OWN,
+    "test_time.py::test_a_repeating_job_is_submitted_once_for_each_time_also_over_a_crash": OWN,
 }
 NOT_BY_HTTPS = {
     "test_top.py::test_wrong_use_is_told": STARTS,
@@ -167,6 +168,7 @@ NOT_BY_HTTPS = {
     "test_cli.py::test_commands_that_need_a_daemon_say_that_there_is_none": STARTS,
     "test_cli.py::test_every_listing_has_json_and_no_colour_in_a_pipe[doctor]": LOCAL,
     "test_cli.py::test_the_journal_is_replayed": LOCAL,
+    "test_change.py::test_the_log_has_the_author_and_what_changed": LOCAL,
     "test_cli.py::test_pipes_that_close_early_are_no_failure_to_speak_of": LOCAL,
     "test_cli.py::test_an_option_that_a_command_has_no_use_for_is_refused": LOCAL,
 }

@@ -104,8 +104,7 @@ def test_a_gang_starts_with_what_fits_and_grows_into_what_is_idle(eight):
     assert job["resized"]["text"] == "grew from 4 to 8 (idle GPUs)"
     assert job["attempt"] == 2 and job["preemptions"] == 0 and job["retries"] == 0
     wait_until("all members run", lambda: "of 8 attempt 2" in api.output(gang, rank=7))
-    shown = subprocess.run([os.path.join(os.environ["TARN_BUILD"], "tarn"), "show", str(gang)], text=True,
-                           stdout=subprocess.PIPE, env=eight.environment(), timeout=30).stdout
+    shown = run_tarn(eight, "show", gang)
     assert "8 of 2 to 8 members" in shown and "grew from 4 to 8 (idle GPUs)" in shown
     api.post("/v1/jobs/%d/cancel" % gang)
     api.wait_end(gang)
@@ -204,8 +203,7 @@ def test_an_elastic_gang_goes_on_without_a_lost_member(eight):
     assert job["elastic"]["now"] == 3 and job["elastic"]["lost"] == 1
     assert {device["rank"]: device["index"] for device in job["devices"]} == {
         rank: held[rank] for rank in (0, 2, 3)}
-    shown = subprocess.run([os.path.join(os.environ["TARN_BUILD"], "tarn"), "show", str(gang)], text=True,
-                           stdout=subprocess.PIPE, env=eight.environment(), timeout=30).stdout
+    shown = run_tarn(eight, "show", gang)
     assert "3 of 2 to 4 members, 1 lost" in shown
     eight.kill()  # and a new daemon knows who is left
     eight.start()

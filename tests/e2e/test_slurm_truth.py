@@ -2,6 +2,7 @@
 """The engine slurm after faults and after changes by an administrator of Slurm: nothing is lost, nothing runs twice."""
 import os
 import random
+import signal
 import time
 
 from tarn_test import wait_until
@@ -132,7 +133,8 @@ def test_killed_at_every_stage_of_a_submission(daemon, cluster, compiled):
         daemon.kill()
         daemon.own_environment = lambda: dict(environment(), LD_PRELOAD=preload, **{KILLER: f"{stage} {delay_us}"})
         process, words = daemon.try_start()
-        assert words == "ready", (words, daemon.words()[-2000:])
+        # what was granted before is submitted at once, perhaps before it is ready
+        assert words == "ready" or process.returncode == -signal.SIGKILL, (words, daemon.words()[-2000:])
         daemon.process = process
         try:
             for _ in range(2):

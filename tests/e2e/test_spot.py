@@ -19,7 +19,7 @@ def save(number, frame):
     with open(path, "w") as file:
         file.write(str(n))
     subprocess.run([%r, "checkpoint"], check=True)
-    print("saved", n, flush=True)
+    os.write(1, b"saved %%d\\n" %% n)  # print() may be interrupted in print()
     sys.exit(3)
 signal.signal(signal.SIGUSR1, save)
 print("from", n, flush=True)

@@ -178,7 +178,7 @@ def test_a_queue_sets_bounds_and_defaults(make_daemon):
     daemon.start()
     daemon.api.put("/v1/config", POLICY)
     assert daemon.api.get("/v1/config") == POLICY
-    daemon.stop()
+    daemon.terminate()
     daemon.start()
     assert daemon.api.get("/v1/config") == POLICY, "after a restart"
     assert queue_of(daemon.api, "course")["policy"] == {

@@ -2,8 +2,6 @@
 /* tarn doctor: what there is, what is missing, and what to do about it. */
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +14,8 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
-#include "daemon/doctor/doctor.h"
+#include "daemon/doctor/doctor_slurm.h"
+#include "daemon/doctor/finding.h"
 #include "device/host.h"
 #include "device/mps.h"
 #include "device/nvml/nvml.h"
@@ -29,27 +28,6 @@
 
 enum { CLOCK_LEAST = 1704067200 /* 2024 */, PROC_MAX = 1024 * 1024 };
 
-static bool any_bad;
-static json_t *report; /* NULL: people read it */
-
-void doctor_say(enum grade grade, const char *what, const char *format, ...)
-{
-    static const char *const marks[] = { "ok  ", "note", "BAD " };
-    static const char *const names[] = { "ok", "note", "bad" };
-    char words[1024];
-    va_list args;
-
-    any_bad |= grade == GRADE_BAD;
-    va_start(args, format);
-    vsnprintf(words, sizeof(words), format, args);
-    va_end(args);
-    if (report)
-        json_array_append_new(report, json_pack("{s:s, s:s, s:s}", "grade", names[grade], "what",
-                                                what, "text", words));
-    else
-        printf("%s  %-10s %s\n", marks[grade], what, words);
-}
-
 static void look_at_machine(void)
 {
     struct probe_machine machine;
@@ -57,11 +35,11 @@ static void look_at_machine(void)
     struct error err;
 
     if (probe_machine(&machine, &err) < 0)
-        doctor_say(GRADE_BAD, "machine", "%s", err.text);
+        finding_say(GRADE_BAD, "machine", "%s", err.text);
     else
-        doctor_say(GRADE_OK, "machine", "%s: %s CPUs, %s of memory", machine.name,
-                   units_format_milli(cpus, machine.cpu_milli),
-                   units_format_mib(memory, machine.memory_mib));
+        finding_say(GRADE_OK, "machine", "%s: %s CPUs, %s of memory", machine.name,
+                    units_format_milli(cpus, machine.cpu_milli),
+                    units_format_mib(memory, machine.memory_mib));
 }
 
 static void list_devices(struct probe *probe)
@@ -71,14 +49,14 @@ static void list_devices(struct probe *probe)
     struct error err;
 
     if (probe->ops->devices(probe, &devices, &count, &err) < 0)
-        doctor_say(GRADE_BAD, "gpus", "%s", err.text);
+        finding_say(GRADE_BAD, "gpus", "%s", err.text);
     else if (count == 0)
-        doctor_say(GRADE_NOTE, "gpus", "the driver (%s) reports none", probe_nvml_driver(probe));
+        finding_say(GRADE_NOTE, "gpus", "the driver (%s) reports none", probe_nvml_driver(probe));
     for (uint32_t i = 0; i < count; i++)
-        doctor_say(devices[i].sick[0] ? GRADE_BAD : GRADE_OK, "gpu", "%" PRIu32 " %s %s%s", i,
-                   devices[i].product,
-                   devices[i].sick[0] ? "is excluded from allocation: " : devices[i].uuid,
-                   devices[i].sick);
+        finding_say(devices[i].sick[0] ? GRADE_BAD : GRADE_OK, "gpu", "%" PRIu32 " %s %s%s", i,
+                    devices[i].product,
+                    devices[i].sick[0] ? "is excluded from allocation: " : devices[i].uuid,
+                    devices[i].sick);
     free(devices);
     probe->ops->destroy(probe);
 }
@@ -86,9 +64,9 @@ static void list_devices(struct probe *probe)
 static void look_at_mps(void)
 {
     if (mps_is_there())
-        doctor_say(GRADE_OK, "mps", "nvidia-cuda-mps-control is installed");
+        finding_say(GRADE_OK, "mps", "nvidia-cuda-mps-control is installed");
     else
-        doctor_say(
+        finding_say(
             GRADE_NOTE, "mps",
             "no nvidia-cuda-mps-control: GPUs are shared without MPS, and requests for mps=N%% are "
             "refused");
@@ -101,15 +79,15 @@ static void look_at_clock(void)
     int state = adjtimex(&clock);
 
     if (time(NULL) < CLOCK_LEAST)
-        doctor_say(GRADE_BAD, "clock",
-                   "the date is before 2024; set it, or times in jobs mean nothing");
+        finding_say(GRADE_BAD, "clock",
+                    "the date is before 2024; set it, or times in jobs mean nothing");
     else if (state == TIME_ERROR || (clock.status & STA_UNSYNC))
-        doctor_say(GRADE_NOTE, "clock",
-                   "not synchronized; begin times, windows and cron depend on it (timedatectl "
-                   "set-ntp "
-                   "true)");
+        finding_say(GRADE_NOTE, "clock",
+                    "not synchronized; begin times, windows and cron depend on it (timedatectl "
+                    "set-ntp "
+                    "true)");
     else
-        doctor_say(GRADE_OK, "clock", "synchronized");
+        finding_say(GRADE_OK, "clock", "synchronized");
 }
 
 static void look_at_devices(void)
@@ -123,12 +101,12 @@ static void look_at_devices(void)
         look_at_mps();
         break;
     case NVML_NO_LIBRARY:
-        doctor_say(GRADE_NOTE, "gpus", "%s; synthetic GPUs are used (--devices synthetic:h100:4)",
-                   why.text);
+        finding_say(GRADE_NOTE, "gpus", "%s; synthetic GPUs are used (--devices synthetic:h100:4)",
+                    why.text);
         break;
     case NVML_NO_DRIVER:
     case NVML_NO_USE:
-        doctor_say(GRADE_BAD, "gpus", "%s", why.text);
+        finding_say(GRADE_BAD, "gpus", "%s", why.text);
         break;
     }
 }
@@ -150,18 +128,18 @@ static void look_at_processes(const struct cgroup *cgroup)
 
     find_mount("", &mount);
     if (cgroup->tree)
-        doctor_say(GRADE_OK, "processes",
-                   "contained by cgroup v2 in %s: no process outlives its job", mount.path);
+        finding_say(GRADE_OK, "processes",
+                    "contained by cgroup v2 in %s: no process outlives its job", mount.path);
     else if (!mount.path)
-        doctor_say(GRADE_NOTE, "processes",
-                   "cgroup v2 is not mounted: jobs are watched, not contained");
+        finding_say(GRADE_NOTE, "processes",
+                    "cgroup v2 is not mounted: jobs are watched, not contained");
     else if (cgroup->lacks_kill)
-        doctor_say(
+        finding_say(
             GRADE_NOTE, "processes",
             "cgroup v2 in %s has no cgroup.kill (Linux 5.14): jobs are watched, not contained",
             mount.path);
     else
-        doctor_say(
+        finding_say(
             GRADE_NOTE, "processes",
             "no control group in %s is delegated to you: jobs are watched, not contained; "
             "systemd-run --user --scope -p Delegate=yes tarn up starts a daemon with one, as does "
@@ -177,17 +155,17 @@ static void look_at_limit(const char *what, const char *controller, bool is_v2, 
 
     find_mount(controller, &mount);
     if (is_v2)
-        doctor_say(GRADE_OK, what, "limits are enforced by cgroup v2");
+        finding_say(GRADE_OK, what, "limits are enforced by cgroup v2");
     else if (v1)
-        doctor_say(GRADE_OK, what, "limits are enforced by cgroup v1 in %s", mount.path);
+        finding_say(GRADE_OK, what, "limits are enforced by cgroup v1 in %s", mount.path);
     else if (mount.own)
-        doctor_say(
+        finding_say(
             GRADE_NOTE, what,
             "limits are tracked, not enforced: the %s controller belongs to cgroup v1, and you may "
             "not write %s",
             controller, mount.own);
     else
-        doctor_say(
+        finding_say(
             GRADE_NOTE, what,
             "limits are tracked, not enforced: no %s controller of cgroup v2 is delegated to you",
             controller);
@@ -203,12 +181,12 @@ static void look_at_containment(void)
     look_at_limit("memory", "memory", cgroup.has_memory, cgroup.memory);
     look_at_limit("cpus", "cpu", cgroup.has_cpu, cgroup.cpu);
     if (cgroup.can_fence || cgroup.devices)
-        doctor_say(GRADE_OK, "fence", "jobs can open only their own GPUs, by cgroup %s",
-                   cgroup.can_fence ? "v2" : "v1");
+        finding_say(GRADE_OK, "fence", "jobs can open only their own GPUs, by cgroup %s",
+                    cgroup.can_fence ? "v2" : "v1");
     else
-        doctor_say(GRADE_NOTE, "fence", "jobs can open each other's GPUs: %s",
-                   geteuid() == 0 ? "neither version of cgroups denies device files here"
-                                  : "only a daemon of root can deny device files");
+        finding_say(GRADE_NOTE, "fence", "jobs can open each other's GPUs: %s",
+                    geteuid() == 0 ? "neither version of cgroups denies device files here"
+                                   : "only a daemon of root can deny device files");
     cgroup_release(&cgroup, true);
 }
 
@@ -218,9 +196,9 @@ static void look_at_shim(void)
     struct error err;
 
     if (part_find_shim(&shim, &err) < 0)
-        doctor_say(GRADE_BAD, "shim", "%s", err.text);
+        finding_say(GRADE_BAD, "shim", "%s", err.text);
     else
-        doctor_say(GRADE_OK, "shim", "%s", shim);
+        finding_say(GRADE_OK, "shim", "%s", shim);
 }
 
 static void look_at_disk(const char *dir)
@@ -233,11 +211,11 @@ static void look_at_disk(const char *dir)
         return;
     int64_t free_mib = (int64_t)(disk.f_bavail * (uint64_t)disk.f_bsize >> 20);
     if (disk.f_type == NFS && !doctor_serves_slurm()) /* the nodes of a cluster need it there */
-        doctor_say(GRADE_BAD, "disk",
-                   "%s is on NFS, where the journal's locks cannot be relied on; set TARN_STATE",
-                   dir);
-    doctor_say(free_mib < FREE_MIB_MIN ? GRADE_BAD : GRADE_OK, "disk", "%s free in %s",
-               units_format_mib(free_text, free_mib), dir);
+        finding_say(GRADE_BAD, "disk",
+                    "%s is on NFS, where the journal's locks cannot be relied on; set TARN_STATE",
+                    dir);
+    finding_say(free_mib < FREE_MIB_MIN ? GRADE_BAD : GRADE_OK, "disk", "%s free in %s",
+                units_format_mib(free_text, free_mib), dir);
 }
 
 static void look_at_state(const struct paths *paths)
@@ -246,22 +224,22 @@ static void look_at_state(const struct paths *paths)
     struct error err;
 
     if (access(paths->state, F_OK) < 0) {
-        doctor_say(GRADE_NOTE, "state", "%s: does not exist yet; created at the first start",
-                   paths->state);
+        finding_say(GRADE_NOTE, "state", "%s: does not exist yet; created at the first start",
+                    paths->state);
         return;
     }
     if (access(paths->state, W_OK) < 0)
-        doctor_say(GRADE_BAD, "state", "%s: %s", paths->state, strerror(errno));
+        finding_say(GRADE_BAD, "state", "%s: %s", paths->state, strerror(errno));
     look_at_disk(paths->state);
     int code = journal_open(paths->state, JOURNAL_READ, &journal, &err);
     if (code == -ENOENT)
-        doctor_say(GRADE_NOTE, "journal", "none yet");
+        finding_say(GRADE_NOTE, "journal", "none yet");
     else if (code < 0)
-        doctor_say(GRADE_BAD, "journal", "%s", err.text);
+        finding_say(GRADE_BAD, "journal", "%s", err.text);
     else {
         char size[UNITS_TEXT_SIZE];
-        doctor_say(GRADE_OK, "journal", "%" PRIu64 " records, %s", journal_last(journal),
-                   units_format_mib(size, (journal_size(journal) + (1 << 20) - 1) >> 20));
+        finding_say(GRADE_OK, "journal", "%" PRIu64 " records, %s", journal_last(journal),
+                    units_format_mib(size, (journal_size(journal) + (1 << 20) - 1) >> 20));
     }
 }
 
@@ -270,13 +248,14 @@ static void look_at_daemon(const struct paths *paths)
     struct rlimit limit;
 
     if (paths_is_listening(paths->socket))
-        doctor_say(GRADE_OK, "daemon", "listens on %s", paths->socket);
+        finding_say(GRADE_OK, "daemon", "listens on %s", paths->socket);
     else
-        doctor_say(GRADE_NOTE, "daemon", "none on %s; tarn up starts one", paths->socket);
+        finding_say(GRADE_NOTE, "daemon", "none on %s; tarn up starts one", paths->socket);
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max < 4096)
-        doctor_say(GRADE_NOTE, "files",
-                   "at most %ld open files: about as many jobs can run at a time; raise ulimit -Hn",
-                   (long)limit.rlim_max);
+        finding_say(
+            GRADE_NOTE, "files",
+            "at most %ld open files: about as many jobs can run at a time; raise ulimit -Hn",
+            (long)limit.rlim_max);
 }
 
 /* A daemon of another user has other rights, and another state directory: what this process may do
@@ -290,7 +269,7 @@ static bool look_at_shared(const struct paths *paths)
         !paths_is_listening(paths->socket))
         return false;
     peer_name(status.st_uid, owner);
-    doctor_say(
+    finding_say(
         GRADE_OK, "daemon",
         "%s runs it for all users, on %s; its control groups, state and journal are checked if %s "
         "runs tarn doctor",
@@ -303,13 +282,13 @@ int run_doctor(const struct options *options)
     struct paths paths = { 0 };
     struct error err;
 
-    report = options->is_json ? json_array() : NULL;
+    findings_begin(options->is_json);
     look_at_machine();
     look_at_clock();
     look_at_devices();
     int code = paths_find(&paths, &err);
     if (code < 0)
-        doctor_say(GRADE_BAD, "paths", "%s", err.text);
+        finding_say(GRADE_BAD, "paths", "%s", err.text);
     if (code < 0 || !look_at_shared(&paths)) {
         look_at_containment();
         look_at_shim();
@@ -320,10 +299,5 @@ int run_doctor(const struct options *options)
     }
     doctor_slurm();
     paths_release(&paths);
-    if (report) {
-        json_dumpf(report, stdout, JSON_INDENT(2));
-        putchar('\n');
-        json_decref(report);
-    }
-    return any_bad ? 1 : 0;
+    return findings_end() ? 0 : 1;
 }

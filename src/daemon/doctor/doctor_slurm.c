@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the engine slurm needs of a cluster, as the commands of Slurm show it. */
-#include "daemon/doctor/doctor.h"
+#include "daemon/doctor/doctor_slurm.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "cli/cmd/import_source.h"
 #include "cli/fields.h"
 #include "cli/session.h"
+#include "daemon/doctor/finding.h"
 #include "io/parts.h"
 #include "io/peer.h"
 #include "wire/slurm/slurm_files.h"
@@ -110,11 +111,11 @@ static void look_at_module(void)
     struct error err;
 
     if (part_find("tarn-engine-slurm.so", "src/engine", &path, &err) < 0)
-        doctor_say(GRADE_BAD, "engine",
-                   "%s; it is built where libslurm-dev is installed (meson setup --wipe build)",
-                   err.text);
+        finding_say(GRADE_BAD, "engine",
+                    "%s; it is built where libslurm-dev is installed (meson setup --wipe build)",
+                    err.text);
     else
-        doctor_say(GRADE_OK, "engine", "%s", path);
+        finding_say(GRADE_OK, "engine", "%s", path);
 }
 
 static bool look_at_controller(struct site *site)
@@ -124,12 +125,12 @@ static bool look_at_controller(struct site *site)
 
     if (import_ask("scontrol ping", &answer, &err) < 0 ||
         !ask("scontrol show config", &site->config, &err)) {
-        doctor_say(GRADE_BAD, "slurmctld", "%s; check that it runs, and that the munge keys agree",
-                   err.text);
+        finding_say(GRADE_BAD, "slurmctld", "%s; check that it runs, and that the munge keys agree",
+                    err.text);
         return false;
     }
-    doctor_say(GRADE_OK, "slurmctld", "Slurm %s, cluster %s", get(site, "SLURM_VERSION"),
-               get(site, "ClusterName"));
+    finding_say(GRADE_OK, "slurmctld", "Slurm %s, cluster %s", get(site, "SLURM_VERSION"),
+                get(site, "ClusterName"));
     return true;
 }
 
@@ -139,21 +140,21 @@ static void look_at_settings(const struct site *site)
     const char *tasks = get(site, "TaskPlugin"), *fence = get(site, "ConstrainDevices");
 
     if (strcmp(select, "select/cons_tres") != 0)
-        doctor_say(GRADE_BAD, "select", "SelectType is %s; expected select/cons_tres", select);
+        finding_say(GRADE_BAD, "select", "SelectType is %s; expected select/cons_tres", select);
     if (!strstr(gres, "gpu"))
-        doctor_say(GRADE_BAD, "gres",
-                   "GresTypes is '%s'; expected gpu, without which there are no "
-                   "GPUs",
-                   gres);
+        finding_say(GRADE_BAD, "gres",
+                    "GresTypes is '%s'; expected gpu, without which there are no "
+                    "GPUs",
+                    gres);
     else
-        doctor_say(GRADE_OK, "gres", "GresTypes is %s", gres);
+        finding_say(GRADE_OK, "gres", "GresTypes is %s", gres);
     if (strstr(tasks, "task/cgroup") && strcmp(fence, "yes") == 0)
-        doctor_say(GRADE_OK, "node fence", "jobs can open only their own GPUs (ConstrainDevices)");
+        finding_say(GRADE_OK, "node fence", "jobs can open only their own GPUs (ConstrainDevices)");
     else
-        doctor_say(GRADE_NOTE, "node fence",
-                   "jobs can open each other's GPUs: TaskPlugin is %s, ConstrainDevices is %s; "
-                   "expected task/cgroup in slurm.conf, and yes in cgroup.conf",
-                   tasks[0] ? tasks : "not set", fence[0] ? fence : "not set");
+        finding_say(GRADE_NOTE, "node fence",
+                    "jobs can open each other's GPUs: TaskPlugin is %s, ConstrainDevices is %s; "
+                    "expected task/cgroup in slurm.conf, and yes in cgroup.conf",
+                    tasks[0] ? tasks : "not set", fence[0] ? fence : "not set");
 }
 
 /* ---- partition and account ---- */
@@ -201,14 +202,14 @@ static void judge_partition(const struct slurm_line *line)
     AUTO_FREE char *gpus = gpus_of(name);
 
     if (!state || strcmp(state, "UP") != 0)
-        doctor_say(GRADE_BAD, "partition", "%s is %s; expected UP", name, state ? state : "gone");
+        finding_say(GRADE_BAD, "partition", "%s is %s; expected UP", name, state ? state : "gone");
     else if (!nodes)
-        doctor_say(GRADE_BAD, "partition", "%s has no nodes", name);
+        finding_say(GRADE_BAD, "partition", "%s has no nodes", name);
     else if (!gpus[0])
-        doctor_say(GRADE_BAD, "partition", "%s: no node has GPUs; expected Gres=gpu:TYPE:COUNT",
-                   name);
+        finding_say(GRADE_BAD, "partition", "%s: no node has GPUs; expected Gres=gpu:TYPE:COUNT",
+                    name);
     else
-        doctor_say(GRADE_OK, "partition", "%s: nodes %s with %s", name, nodes, gpus);
+        finding_say(GRADE_OK, "partition", "%s: nodes %s with %s", name, nodes, gpus);
 }
 
 static void look_at_partition(const struct site *site)
@@ -218,19 +219,19 @@ static void look_at_partition(const struct site *site)
     struct error err;
 
     if (!ask("scontrol -o show partition", &lines, &err)) {
-        doctor_say(GRADE_BAD, "partition", "%s", err.text);
+        finding_say(GRADE_BAD, "partition", "%s", err.text);
         return;
     }
     const struct slurm_line *found = find_partition(site, &lines, &names);
     if (found)
         judge_partition(found);
     else if (site->partition[0])
-        doctor_say(GRADE_BAD, "partition", "there is no '%s' (slurm: partition); there are: %s",
-                   site->partition, text_string(&names));
+        finding_say(GRADE_BAD, "partition", "there is no '%s' (slurm: partition); there are: %s",
+                    site->partition, text_string(&names));
     else
-        doctor_say(GRADE_BAD, "partition",
-                   "Slurm has no default partition; expected slurm: {partition: NAME}, one of: %s",
-                   text_string(&names));
+        finding_say(GRADE_BAD, "partition",
+                    "Slurm has no default partition; expected slurm: {partition: NAME}, one of: %s",
+                    text_string(&names));
 }
 
 static bool has_line(const char *text, const char *word)
@@ -252,21 +253,21 @@ static void look_at_account(const struct site *site)
     bool is_enforced = strstr(get(site, "AccountingStorageEnforce"), "associations");
     if (!site->account[0]) {
         if (is_enforced)
-            doctor_say(GRADE_OK, "account",
-                       "the default account of each user, which must have one");
+            finding_say(GRADE_OK, "account",
+                        "the default account of each user, which must have one");
         return;
     }
     if (!strstr(get(site, "AccountingStorageType"), "slurmdbd"))
-        doctor_say(GRADE_NOTE, "account", "'%s' is not checked: Slurm has no accounting database",
-                   site->account);
+        finding_say(GRADE_NOTE, "account", "'%s' is not checked: Slurm has no accounting database",
+                    site->account);
     else if (import_ask("sacctmgr -nP show account format=Account", &names, &err) < 0)
-        doctor_say(GRADE_NOTE, "account", "'%s' is not checked: %s", site->account, err.text);
+        finding_say(GRADE_NOTE, "account", "'%s' is not checked: %s", site->account, err.text);
     else if (!has_line(text_string(&names), site->account))
-        doctor_say(is_enforced ? GRADE_BAD : GRADE_NOTE, "account",
-                   "there is no '%s' (slurm: account); sacctmgr show account lists them",
-                   site->account);
+        finding_say(is_enforced ? GRADE_BAD : GRADE_NOTE, "account",
+                    "there is no '%s' (slurm: account); sacctmgr show account lists them",
+                    site->account);
     else
-        doctor_say(GRADE_OK, "account", "%s", site->account);
+        finding_say(GRADE_OK, "account", "%s", site->account);
 }
 
 /* ---- rights, and the folder of the state ---- */
@@ -284,27 +285,28 @@ static void look_at_rights(const struct site *site)
     bool is_root = strcmp(site->user, "root") == 0, is_own = is_slurm_user(site);
 
     if (site->is_adopting && !is_root && !is_own)
-        doctor_say(
+        finding_say(
             GRADE_BAD, "rights",
             "%s may not change the jobs of others, as adopt needs; expected a daemon of root "
             "or of SlurmUser",
             site->user);
     else if (is_root && site->is_allocation && strcmp(get(site, "DisableRootJobs"), "Yes") == 0)
-        doctor_say(
+        finding_say(
             GRADE_BAD, "rights",
             "Slurm refuses the allocations of root; expected DisableRootJobs=NO, or a daemon "
             "of another user");
     else if (is_root)
-        doctor_say(GRADE_OK, "rights", "the daemon is root's: each job runs as its user");
+        finding_say(GRADE_OK, "rights", "the daemon is root's: each job runs as its user");
     else
-        doctor_say(GRADE_NOTE, "rights",
-                   "the daemon is %s's: it runs the jobs of %s only%s; a daemon of root serves all "
-                   "users",
-                   site->user, site->user,
-                   is_own ? "" : ", and drains no nodes with faulty GPUs in Slurm");
+        finding_say(
+            GRADE_NOTE, "rights",
+            "the daemon is %s's: it runs the jobs of %s only%s; a daemon of root serves all "
+            "users",
+            site->user, site->user,
+            is_own ? "" : ", and drains no nodes with faulty GPUs in Slurm");
     if (site->is_adopting && !strstr(get(site, "JobSubmitPlugins"), "lua"))
-        doctor_say(GRADE_NOTE, "adopt",
-                   "JobSubmitPlugins has no lua: users must submit with sbatch --hold");
+        finding_say(GRADE_NOTE, "adopt",
+                    "JobSubmitPlugins has no lua: users must submit with sbatch --hold");
 }
 
 static void look_at_folder(const char *folder)
@@ -320,14 +322,15 @@ static void look_at_folder(const char *folder)
         return;
     for (size_t i = 0; i < COUNT_OF(shared); i++) {
         if ((uint32_t)disk.f_type == shared[i]) {
-            doctor_say(GRADE_OK, "shared", "%s is on a network file system", folder);
+            finding_say(GRADE_OK, "shared", "%s is on a network file system", folder);
             return;
         }
     }
-    doctor_say(GRADE_NOTE, "shared",
-               "%s is on a local file system; all nodes need it at the same path: srun -N COUNT ls "
-               "-d %s",
-               folder, folder);
+    finding_say(
+        GRADE_NOTE, "shared",
+        "%s is on a local file system; all nodes need it at the same path: srun -N COUNT ls "
+        "-d %s",
+        folder, folder);
 }
 
 static void look_at_site(struct site *site)
@@ -335,10 +338,10 @@ static void look_at_site(struct site *site)
     if (!look_at_controller(site))
         return;
     look_at_settings(site);
-    doctor_say(GRADE_OK, "mode", "%s%s",
-               site->is_allocation ? "allocation: tarn holds nodes, and runs jobs on them"
-                                   : "job: each attempt is a Slurm job",
-               site->is_adopting ? "; jobs of sbatch are adopted" : "");
+    finding_say(GRADE_OK, "mode", "%s%s",
+                site->is_allocation ? "allocation: tarn holds nodes, and runs jobs on them"
+                                    : "job: each attempt is a Slurm job",
+                site->is_adopting ? "; jobs of sbatch are adopted" : "");
     look_at_partition(site);
     look_at_account(site);
     look_at_rights(site);
@@ -357,9 +360,9 @@ void doctor_slurm(void)
         if (has_file)
             look_at_site(&site);
         else
-            doctor_say(GRADE_BAD, "slurm.conf",
-                       "%s: cannot be read; set SLURM_CONF to that of the cluster",
-                       own ? own : "/etc/slurm/slurm.conf");
+            finding_say(GRADE_BAD, "slurm.conf",
+                        "%s: cannot be read; set SLURM_CONF to that of the cluster",
+                        own ? own : "/etc/slurm/slurm.conf");
         if (is_served)
             look_at_folder(field_text(site.daemon, "state_dir"));
     }
