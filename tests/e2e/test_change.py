@@ -262,7 +262,13 @@ def a_line_of_jobs(api, count=6, gate_s=1.5):
 
 
 SETTLED = {"order": "fifo", "predict": False}
-TOLERANCE_S = 0.9  # starts and ends of real processes, one after another, on a busy machine
+TOLERANCE_S = 0.9  # starts and ends of real processes, one after another
+
+
+def tolerance(api, asked):
+    """More on a machine that is busy: twice what these jobs took longer than they were asked to (number -> seconds)."""
+    ran = {number: clock(api.job(number)["ended"]) - clock(api.job(number)["started"]) for number in asked}
+    return TOLERANCE_S + 2 * sum(max(0, ran[number] - seconds) for number, seconds in asked.items())
 
 
 def test_it_agrees_with_what_then_happens(api):
@@ -273,8 +279,9 @@ def test_it_agrees_with_what_then_happens(api):
     foreseen = starts(said, "now")
     order = [n for n in sorted(foreseen, key=lambda n: (foreseen[n], int(n)))]
     real = {str(number): clock(api.wait_end(number)["started"]) for number in numbers}
+    near = tolerance(api, {number: 0.5 + 0.1 * (at % 3) for at, number in enumerate(numbers)})
     for number in numbers:
-        assert abs(real[str(number)] - foreseen[str(number)]) < TOLERANCE_S, (number, foreseen, real)
+        assert abs(real[str(number)] - foreseen[str(number)]) < near, (number, near, foreseen, real)
     for first, then in zip(order, order[1:]):
         if foreseen[first] + 0.3 < foreseen[then]:
             assert real[first] < real[then], (first, then, foreseen, real)
@@ -296,9 +303,10 @@ def test_it_agrees_with_what_happens_once_the_change_is_made(api):
     api.put("/v1/config", change)
     new = api.submit(document)
     assert said["jobs"][0]["label"] == str(new)
-    for number in numbers[1:] + [new]:
-        real = clock(api.wait_end(number)["started"])
-        assert abs(real - foreseen[str(number)]) < TOLERANCE_S, (number, real - foreseen[str(number)], said)
+    real = {number: clock(api.wait_end(number)["started"]) for number in numbers[1:] + [new]}
+    near = tolerance(api, {number: 0.3 if number == new else 0.6 for number in real})
+    for number, start in real.items():
+        assert abs(start - foreseen[str(number)]) < near, (number, near, start - foreseen[str(number)], said)
 
 
 def test_nothing_is_changed_by_asking(api, daemon):
@@ -629,9 +637,10 @@ def test_a_replay_shows_what_a_limit_would_have_done(shell, api, daemon):
     assert said["applied"] is False and len(said["changes"]) == 1
     outlook = said["replay"]
     assert outlook["job_count"] == 9 and outlook["moved"] == 0
+    near = tolerance(api, {number: 0.4 for number in numbers})
     for job in outlook["jobs"]:
         if job["label"] in real:  # as it was, it is as it has been
-            assert abs(job["now"]["wait_seconds"] - real[job["label"]]) < TOLERANCE_S, (job, real)
+            assert abs(job["now"]["wait_seconds"] - real[job["label"]]) < near, (near, job, real)
             assert job["name"].startswith("n") and job["user"]
     queues = queues_of(outlook)
     assert queues["research"]["wait_p95"]["change"] > queues["research"]["wait_p95"]["now"]
