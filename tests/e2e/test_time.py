@@ -20,16 +20,14 @@ OFTEN = "cron * * * * * for 20s"
 
 
 @pytest.fixture
-def clocked(make_daemon, compiled, tmp_path):
+def clocked(make_shifted):
     """A daemon whose next minute begins in some seconds: clocked.minute_in(seconds)."""
-    library = compiled("clock_shift.c", "-shared", "-fPIC")
-    path = tmp_path / "shift"
-    daemon = make_daemon(environment={"LD_PRELOAD": library, "CLOCK_SHIFT": str(path)})
+    daemon = make_shifted()
     daemon.shift = 0
 
     def set_shift(seconds):
         daemon.shift = int(seconds)
-        path.write_text("%d" % daemon.shift)
+        daemon.set_clock(daemon.shift)
 
     def minute_in(seconds):
         """Always within a minute from here; the clock jumps, the daemon sees it when it looks."""
