@@ -85,6 +85,22 @@ def compiled():
     tarn_test.remove_folder(folder)
 
 
+@pytest.fixture
+def make_shifted(make_daemon, compiled, tmp_path):
+    """Makes daemons, each with a wall clock that the test sets: daemon.set_clock(seconds ahead)."""
+    library = compiled("clock_shift.c", "-shared", "-fPIC")
+
+    def make(**options):
+        daemon = make_daemon(**options)
+        path = tmp_path / f"shift-{os.path.basename(daemon.root)}"
+        daemon.extra.update(LD_PRELOAD=library, CLOCK_SHIFT=str(path))
+        daemon.set_clock = lambda seconds: path.write_text("%d" % seconds)
+        daemon.set_clock(0)
+        return daemon
+
+    return make
+
+
 @pytest.fixture(scope="session")
 def roots():
     """A folder for systems of their own (fresh_root.py)."""

@@ -22,6 +22,7 @@ from tarn_test import BUILD, HERE, PATIENCE_S  # noqa: F401 (for tests)
 
 sys.path.insert(0, os.path.join(HERE, "..", "..", "tools"))
 
+from kube.api import Refused  # noqa: E402, F401 (for tests)
 from kube.cluster import Cluster, missing  # noqa: E402
 from kube.images import TOOLS  # noqa: E402
 from kube.waiting import wait_until  # noqa: E402
@@ -81,7 +82,6 @@ def start_daemon(daemon, cluster, nodes=None):
     wait_until(f"{nodes} nodes are known", lambda: len(daemon.api.get("/v1/nodes")["nodes"]) == nodes)
 
 
-# ---- objects ----
 # ---- fixtures: a suite imports those that it wants, and has a fixture `cluster` ----
 
 @pytest.fixture
@@ -104,6 +104,7 @@ def daemon(make_daemon, cluster, tmp_path, request):
     check_sound(cluster)
 
 
+# ---- objects ----
 
 def spec(command=("true",), gpus=0, scheduler=None, fake=None, **more):
     """Of a pod with one container."""

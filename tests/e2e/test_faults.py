@@ -581,13 +581,8 @@ def test_a_disk_that_fills_and_empties_under_load_loses_nothing(small_disk, make
 
 
 @pytest.fixture
-def shifted(make_daemon, compiled, tmp_path):
-    """A daemon whose wall clock the test sets: shifted.set(seconds)."""
-    library = compiled("clock_shift.c", "-shared", "-fPIC")
-    path = tmp_path / "shift"
-    path.write_text("0")
-    daemon = make_daemon(environment={"LD_PRELOAD": library, "CLOCK_SHIFT": str(path)})
-    daemon.set_clock = lambda seconds: path.write_text("%d" % seconds)
+def shifted(make_shifted):
+    daemon = make_shifted()
     daemon.start()
     return daemon
 

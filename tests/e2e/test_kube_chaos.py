@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tarn, the API server, etcd and kwok are killed while pods, gangs and Jobs come and go on a real Kubernetes with fake nodes.
+"""tarn, the API server, etcd, kwok and a kubelet are killed, and tarn's wall clock jumps, while pods, gangs and Jobs come and go on a
+real Kubernetes, with fake nodes and a real one.
 
 An observer follows all pods in the order in which the API server stored their changes. At each change it checks that no GPU is
 given to two pods, that no pod changes its node, and for how long, outages aside, a gang has nodes for a part of its pods only.
 $TARN_KUBE_ROUNDS rounds (10 unless given) of $TARN_KUBE_SEED. With a standby there are three for ten of these: a lease runs out in 15 seconds."""
+import collections
 import contextlib
 import http.client
 import os
@@ -17,12 +19,13 @@ import pytest
 import kube_cluster
 from kube import nodes
 from kube.api import Refused
-from kube_cluster import check_sound, is_active, namespace, pod, wait_until
+from kube_cluster import PATIENCE_S, check_sound, is_active, namespace, pod, wait_until
 
-pytestmark = kube_cluster.needed(engine=True)
+pytestmark = kube_cluster.needed(real=True, engine=True)
 ROUNDS = int(os.environ.get("TARN_KUBE_ROUNDS", "10"))
 SEED = int(os.environ.get("TARN_KUBE_SEED", "1"))
-NODES = 6
+NODES = 6  # and real-0
+UNREADY_AFTER_S = 20  # without word from its kubelet, a node is not ready; kwok, whose nodes say something every 10 seconds, is away for less
 
 
 class Observer(threading.Thread):
@@ -115,7 +118,7 @@ class Observer(threading.Thread):
 
 
 class Load:
-    """Pods, gangs and Jobs that end by themselves."""
+    """Pods, gangs and Jobs that end by themselves; Jobs of both kinds of nodes."""
 
     def __init__(self, cluster, space, chance):
         self.cluster, self.space, self.chance = cluster, space, chance
@@ -138,7 +141,7 @@ class Load:
 
     def add(self):
         self.count += 1
-        kind, gpus = self.chance.choice(("pod", "pod", "gang", "job")), self.chance.choice((1, 2, 4, 8))
+        kind, gpus = self.chance.choice(("pod", "pod", "gang", "job", "real")), self.chance.choice((1, 2, 4, 8))
         keys = dict(gpus=gpus, scheduler="tarn", fake=True, annotations=self.ends())
         if kind == "pod":
             name = f"p{self.count}"
@@ -151,12 +154,18 @@ class Load:
                 self.create(pod(name, labels={"tarn.dev/gang": f"g{self.count}"}, **keys))
             self.gangs[f"g{self.count}"] = members
             self.pods.update(members)
+        elif kind == "job":
+            self.add_job(f"j{self.count}", count=self.chance.randrange(1, 4), **keys)
         else:
-            name = f"j{self.count}"
-            job = kube_cluster.job(name, count=self.chance.randrange(1, 4), **keys)
-            job["spec"]["backoffLimit"] = 100  # a pod that tarn evicts counts as one that failed
-            self.create(job)
-            self.jobs.add(name)
+            seconds = self.chance.randrange(1, 30) / 10
+            self.add_job(f"r{self.count}", command=("sleep", str(seconds)), count=self.chance.randrange(1, 4), gpus=self.chance.choice((1, 2)),
+                         scheduler="tarn", fake=False)
+
+    def add_job(self, name, **keys):
+        job = kube_cluster.job(name, **keys)
+        job["spec"]["backoffLimit"] = 100  # a pod that tarn evicts counts as one that failed
+        self.create(job)
+        self.jobs.add(name)
 
     def unfinished(self):
         pods = {one["metadata"]["name"]: one["status"]["phase"] for one in self.cluster.api.pods(self.space)}
@@ -209,36 +218,60 @@ def kill_kwok(cluster, daemon, chance):
     nodes.restart_kwok(cluster)
 
 
-FAULTS = (kill_tarn, kill_tarn, kill_api_server, kill_etcd, kill_both, kill_kwok)
+def is_ready(cluster, name):
+    return name in cluster.ready_nodes()
+
+
+def kill_kubelet(cluster, daemon, chance):
+    """Its containers go on, and may end meanwhile. Every other time it is away until its node is not ready. A kubelet that starts takes
+    back the GPUs of its node until a device plugin, which nodes.advertise() stands for, is there again."""
+    cluster.kill("kubelet-0")
+    if chance.random() < 0.5:
+        wait_until("real-0 is not ready", lambda: not is_ready(cluster, "real-0"), UNREADY_AFTER_S + PATIENCE_S)
+    nodes.launch_kubelet(cluster, 0)
+    wait_until("real-0 is ready", lambda: is_ready(cluster, "real-0"))
+    nodes.advertise(cluster, "real-0", cluster.gpus)
+
+
+def skew_clock(cluster, daemon, chance):
+    """The wall clock of tarn jumps by minutes, forward or back; the certificate of the API server is still valid then."""
+    daemon.set_clock(chance.randrange(-45, 46) * 60)
+    time.sleep(chance.random())
+
+
+OUTAGES = (kill_tarn, kill_tarn, kill_api_server, kill_etcd, kill_both, kill_kwok)  # nobody can bind meanwhile
+FAULTS = OUTAGES + (kill_kubelet, skew_clock)
 
 
 @pytest.fixture
 def cluster():
-    with kube_cluster.running(fake=NODES) as cluster:
+    with kube_cluster.running(fake=NODES, real=1, controller_options=[f"--node-monitor-grace-period={UNREADY_AFTER_S}s"]) as cluster:
         yield cluster
 
 
-def play(cluster, daemon, load, chance, observer):
+def play(cluster, daemon, load, chance, observer, seen):
     """One round: things begin while something is killed."""
     for _ in range(chance.randrange(1, 4)):
         load.add()
-    with observer.outage():
-        chance.choice(FAULTS)(cluster, daemon, chance)
+    fault = chance.choice(FAULTS)
+    with observer.outage() if fault in OUTAGES else contextlib.nullcontext():
+        fault(cluster, daemon, chance)
+    seen[fault.__name__] += 1
     for _ in range(chance.randrange(1, 4)):
         load.add()
 
 
-def test_nothing_is_lost_or_given_twice(cluster, make_daemon):
+def test_nothing_is_lost_or_given_twice(cluster, make_shifted):
     chance = random.Random(SEED)
-    daemon = make_daemon(devices="none")
+    daemon = make_shifted(devices="none")
     kube_cluster.start_daemon(daemon, cluster)
     observer = Observer(cluster)
     observer.start()
     with namespace(cluster) as space:
-        load = Load(cluster, space, chance)
+        load, seen = Load(cluster, space, chance), collections.Counter()
         for number in range(ROUNDS):
             try:
-                play(cluster, daemon, load, chance, observer)
+                play(cluster, daemon, load, chance, observer, seen)
                 if number % 5 == 4:  # not more than can run; kwok forgets pods when its requests fail, until it starts again
                     kill_kwok(cluster, daemon, chance)
                     cluster.explained(space, f"all of round {number} is done", lambda: not load.unfinished())
@@ -255,7 +288,7 @@ def test_nothing_is_lost_or_given_twice(cluster, make_daemon):
         # All pods have succeeded. An attempt that was lost, as far as tarn knew, may have been one of these.
         wrong = [(job["id"], job["name"], job["result"], job["reason"]) for job in jobs if job["result"] not in ("ok", "lost")]
         lost = [(job["id"], job["name"], job["reason"]) for job in jobs if job["result"] == "lost"]
-        print(f"seed {SEED}: {len(jobs)} jobs, {observer.changes} changes, bound in part for {observer.longest_part:.2f} s at most, lost: {lost}")
+        print(f"seed {SEED}: {dict(seen)}, {len(jobs)} jobs, {len(load.pods)} pods and {len(load.jobs)} Jobs, {observer.changes} changes, bound in part for {observer.longest_part:.2f} s at most, lost: {lost}")
         assert not observer.part_since
         assert not wrong and len(lost) <= len(jobs) // 5, (wrong, lost)
     daemon.verify()
@@ -263,9 +296,13 @@ def test_nothing_is_lost_or_given_twice(cluster, make_daemon):
 
 # ---- two copies of tarn ----
 
+def lease(cluster):
+    return cluster.api.find("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/tarn")
+
+
 def holder(cluster):
-    lease = cluster.api.find("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/tarn")
-    return lease and lease["spec"]["holderIdentity"]
+    found = lease(cluster)
+    return found and found["spec"]["holderIdentity"]
 
 
 class Pair:
@@ -308,10 +345,25 @@ class Pair:
     def kill_api_server(self, chance):
         kill_api_server(self.cluster, None, chance)
 
+    def skew_clocks(self, chance):
+        """The clocks of both are minutes apart, and jump at each renewal: the lease must stay where it is."""
+        before, ahead = holder(self.cluster), chance.choice((-1, 1))
+        for number in range(5):
+            renewed = lease(self.cluster)["spec"]["renewTime"]
+            self.leader.set_clock(ahead * number * 600)
+            self.standby.set_clock(-ahead * number * 600)
+            wait_until("the lease is renewed", lambda: lease(self.cluster)["spec"]["renewTime"] != renewed)
+            assert holder(self.cluster) == before
+        for daemon in (self.leader, self.standby):
+            daemon.set_clock(chance.randrange(-45, 46) * 60)
 
-def test_a_standby_goes_on_where_the_other_was(cluster, make_daemon):
+
+PAIR_FAULTS = (Pair.kill, Pair.freeze, Pair.kill_standby, Pair.kill_api_server, Pair.skew_clocks)
+
+
+def test_a_standby_goes_on_where_the_other_was(cluster, make_shifted):
     chance = random.Random(SEED)
-    daemons = [make_daemon(devices="none"), make_daemon(devices="none")]
+    daemons = [make_shifted(devices="none"), make_shifted(devices="none")]
     kube_cluster.start_daemon(daemons[0], cluster)
     wait_until("it has the lease", lambda: holder(cluster))
     daemons[1].extra["KUBECONFIG"] = cluster.kubeconfig
@@ -319,16 +371,16 @@ def test_a_standby_goes_on_where_the_other_was(cluster, make_daemon):
     daemons[1].start()
     pair, observer = Pair(cluster, *daemons), Observer(cluster)
     observer.start()
-    rounds = max(4, ROUNDS * 3 // 10)
+    rounds = max(len(PAIR_FAULTS), ROUNDS * 3 // 10)
     with namespace(cluster) as space:
         load = Load(cluster, space, chance)
         for number in range(rounds):
-            fault = (Pair.kill, Pair.freeze, Pair.kill_standby, Pair.kill_api_server)[number if number < 4 else chance.randrange(4)]
+            fault = PAIR_FAULTS[number] if number < len(PAIR_FAULTS) else chance.choice(PAIR_FAULTS)
             try:
                 for _ in range(chance.randrange(1, 4)):
                     load.add()
                 time.sleep(chance.random() * 0.2)
-                with observer.outage():
+                with observer.outage() if fault is not Pair.skew_clocks else contextlib.nullcontext():
                     fault(pair, chance)
                 load.add()
                 kill_kwok(cluster, None, chance)

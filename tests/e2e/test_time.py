@@ -21,11 +21,9 @@ OFTEN = "cron * * * * * for 20s"
 
 
 @pytest.fixture
-def clocked(make_daemon, compiled, tmp_path):
+def clocked(make_shifted):
     """A daemon whose next minute begins in some seconds: clocked.minute_in(seconds)."""
-    library = compiled("clock_shift.c", "-shared", "-fPIC")
-    path = tmp_path / "shift"
-    daemon = make_daemon(environment={"LD_PRELOAD": library, "CLOCK_SHIFT": str(path)})
+    daemon = make_shifted()
     daemon.shift = 0
     if os.environ.get("TARN_E2E_HOST"):
         daemon.start()  # the other machine takes its time to come up
@@ -33,7 +31,7 @@ def clocked(make_daemon, compiled, tmp_path):
 
     def set_shift(seconds):
         daemon.shift = int(seconds)
-        path.write_text("%d" % daemon.shift)
+        daemon.set_clock(daemon.shift)
 
     def minute_in(seconds):
         """Always within a minute from here; the clock jumps, the daemon sees it when it looks."""

@@ -10,7 +10,11 @@
 
 It runs in namespaces of its own, in a folder below /tmp, and is reached at an address of its own. kube-scheduler runs, too,
 for pods that name no other scheduler; scheduler=False leaves it out.
+
+Cluster(users=("tarn",)) has more administrators, whose requests it counts: cluster.tokens["tarn"], cluster.requests("tarn").
 """
+import collections
+import json
 import os
 import pathlib
 import secrets
@@ -38,11 +42,13 @@ def missing(real=True):
 
 
 class Cluster(Namespaces):
-    def __init__(self, fake=0, real=0, gpus=8, scheduler=True, api_options=(), scheduler_options=()):
+    def __init__(self, fake=0, real=0, gpus=8, scheduler=True, users=(), heartbeat_s=10, api_options=(), scheduler_options=(), controller_options=()):
+        """heartbeat_s: of the fake nodes."""
         super().__init__(tempfile.mkdtemp(prefix="kube", dir="/tmp"))
         self.fake, self.real, self.gpus, self.scheduler = fake, real, gpus, scheduler
-        self.api_options, self.scheduler_options = list(api_options), list(scheduler_options)
-        self.token = secrets.token_hex(16)
+        self.api_options, self.scheduler_options, self.controller_options = list(api_options), list(scheduler_options), list(controller_options)
+        self.tokens = {user: secrets.token_hex(16) for user in ("admin", *users)}
+        self.token, self.heartbeat_s = self.tokens["admin"], heartbeat_s
         self.url = self.api = None
         self.kubeconfig = str(self.folder / "kubeconfig")
         self.group = group_name(self.folder)
@@ -73,7 +79,12 @@ class Cluster(Namespaces):
         pki = self.folder / "pki"
         pki.mkdir()
         subprocess.run(["openssl", "genrsa", "-out", str(pki / "accounts.key"), "2048"], check=True, stderr=subprocess.DEVNULL)
-        (pki / "tokens.csv").write_text(f"{self.token},admin,admin,system:masters\n")
+        (pki / "tokens.csv").write_text("".join(f"{token},{user},{user},system:masters\n" for user, token in self.tokens.items()))
+        users = [user for user in self.tokens if user != "admin"]
+        if users:
+            rules = [{"level": "Metadata", "users": users}, {"level": "None"}]
+            (pki / "audit.json").write_text(json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": rules}))
+            self.api_options += [f"--audit-policy-file={pki}/audit.json", f"--audit-log-path={self.folder}/audit.log", "--audit-log-maxsize=8192"]
         self.write_kubeconfig(self.kubeconfig, self.token)
 
     @property
@@ -100,7 +111,15 @@ users: [{{name: tests, user: {{token: "{token}"}}}}]
                     f"--advertise-client-urls={client}", f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
                     f"--initial-cluster=tests={peer}", "--unsafe-no-fsync", "--log-level=warn", "--quota-backend-bytes=4294967296")
 
-    def launch_api_server(self):
+    def launch_api_server(self, tries=5):
+        """On a machine that is very slow it may give up while it starts."""
+        self.start_api_server()
+        process = self.processes["kube-apiserver"]
+        wait_until("kube-apiserver answers", lambda: (process.poll() is not None and tries > 1) or self.is_ready())
+        if process.poll() is not None and tries > 1:
+            self.launch_api_server(tries - 1)
+
+    def start_api_server(self):
         keys = self.folder / "pki" / "accounts.key"
         self.launch("kube-apiserver", self.box, "kube-apiserver", "--etcd-servers=http://127.0.0.1:2379", "--bind-address=0.0.0.0",
                     "--secure-port=443", f"--advertise-address={self.address}", f"--cert-dir={self.folder}/pki",
@@ -109,7 +128,6 @@ users: [{{name: tests, user: {{token: "{token}"}}}}]
                     "--authorization-mode=Node,RBAC", f"--service-cluster-ip-range={SERVICES}", "--endpoint-reconciler-type=none",
                     "--allow-privileged=true", "--profiling=false", "--kubelet-preferred-address-types=InternalIP",
                     *ADMISSION, *self.api_options)
-        wait_until("kube-apiserver answers", self.is_ready)
 
     def is_ready(self):
         self.check_alive()
@@ -131,7 +149,7 @@ users: [{{name: tests, user: {{token: "{token}"}}}}]
                     "--bind-address=127.0.0.1", f"--cert-dir={self.folder}/pki/controllers", "--leader-elect=false",
                     f"--service-account-private-key-file={self.folder}/pki/accounts.key", f"--root-ca-file={self.authority}",
                     "--use-service-account-credentials=true", "--kube-api-qps=500", "--kube-api-burst=1000",
-                    "--concurrent-job-syncs=10", "--profiling=false")
+                    "--concurrent-job-syncs=10", "--profiling=false", *self.controller_options)
 
     def launch_scheduler(self):
         self.launch("kube-scheduler", self.box, "kube-scheduler", f"--kubeconfig={self.kubeconfig}", "--bind-address=127.0.0.1",
@@ -151,6 +169,18 @@ users: [{{name: tests, user: {{token: "{token}"}}}}]
             return pods if len(pods) >= count else None
         return self.explained(namespace, f"{count} pods of {namespace} are {phase}", found, patience)
 
+    def requests(self, user):
+        """How often one of `users` has done what, such as ("create", "pods/binding"), with the status of the reply. Watches that are open count."""
+        found = {}
+        with open(self.folder / "audit.log", encoding="utf-8") as file:
+            for line in file:
+                event = json.loads(line) if line.endswith("\n") else {"user": {}}
+                if event["user"].get("username") == user:
+                    about = event.get("objectRef", {})
+                    resource = "/".join(filter(None, (about.get("resource"), about.get("subresource"))))
+                    found[event["auditID"]] = event["verb"], resource, event["responseStatus"]["code"]
+        return collections.Counter(found.values())
+
     def explained(self, namespace, what, condition, patience=PATIENCE_S):
         """Wait; a failure shows the pods of a namespace."""
         try:
@@ -168,8 +198,17 @@ users: [{{name: tests, user: {{token: "{token}"}}}}]
     def end_namespace(self, name):
         """Delete it with all that is in it, and wait until its pods are gone; the rest takes seconds longer."""
         self.api.delete(f"/api/v1/namespaces/{name}")
-        self.api.delete(f"/api/v1/namespaces/{name}/pods", grace=0)
-        wait_until(f"the pods of namespace {name} are gone", lambda: not self.api.pods(name))
+        wait_until(f"the pods of namespace {name} are gone", lambda: self.delete_pods(name))
+
+    def delete_pods(self, namespace):
+        """Whether none is left. Very many are not deleted by one request."""
+        path = f"/api/v1/namespaces/{namespace}/pods"
+        try:
+            self.api.delete(path, grace=0)
+        except Refused as refused:
+            if refused.status != 504:
+                raise
+        return not self.api.get(path, limit=1)["items"]
 
     def words(self, *names):
         """The ends of logs, for a person who reads a failure."""

@@ -36,7 +36,7 @@ def gpu_labels(model, count):
 def start_kwok(cluster):
     cluster.launch("kwok", programs.path("kwok"), f"--kubeconfig={cluster.kubeconfig}", f"--config={STAGES}", "--manage-all-nodes=false",
                    "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake", "--cidr=10.244.0.0/16", "--node-ip=127.0.0.1",
-                   "--node-lease-duration-seconds=40", "--server-address=127.0.0.1:10247")
+                   f"--node-lease-duration-seconds={4 * cluster.heartbeat_s}", "--server-address=127.0.0.1:10247")
 
 
 def restart_kwok(cluster):
@@ -93,7 +93,7 @@ def kubelet_settings(cluster, home, number):
         "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{cluster.group}/{number}", "failSwapOn": False, "failCgroupV1": False,
         "resolvConf": "", "clusterDNS": [DNS_SERVICE], "clusterDomain": "cluster.local", "podLogsDir": f"{home}/logs",
         "localStorageCapacityIsolation": False, "evictionHard": {"memory.available": "100Mi"}, "imageGCHighThresholdPercent": 100,
-        "maxPods": 110, "syncFrequency": "10s", "nodeStatusUpdateFrequency": "4s"})
+        "maxPods": 110, "syncFrequency": "10s", "nodeStatusUpdateFrequency": "4s", "nodeLeaseDurationSeconds": 12})
 
 
 def pod_network(cluster):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published operators on a cluster for tests: Kubeflow's training-operator, KubeRay and JobSet, with the CRDs and webhooks of their modules.
+"""Published operators on a cluster for tests: Kubeflow's training-operator, KubeRay, JobSet and Kueue, with the CRDs and webhooks of their modules.
 
     operators.start(cluster, "jobset", "kuberay")
 
@@ -7,6 +7,7 @@ Each is a process beside the control plane, with the rights of an administrator;
 """
 import base64
 import json
+import re
 import subprocess
 
 import yaml
@@ -16,13 +17,13 @@ from .api import Refused
 from .waiting import wait_until
 
 # Operators that renew their certificate themselves accept this one: the names are those that they look for.
-NAMES = ("training-operator-ca", "training-operator.kubeflow.svc", "jobset-ca", "localhost")
+NAMES = ("training-operator-ca", "training-operator.kubeflow.svc", "jobset-ca", "kueue-ca", "kueue-webhook-service.kueue-system.svc", "localhost")
 # They read certificates from a fixed folder of /tmp: each gets a /tmp of its own, with the folder of the cluster in it.
 OWN_TMP = """mount --bind "$1" /mnt && mount -t tmpfs tarn /tmp && mkdir -p "$1" /tmp/k8s-webhook-server && mount --move /mnt "$1" &&
 ln -s "$1/webhooks" /tmp/k8s-webhook-server/serving-certs && shift && exec "$@" """
 WAITS_FOR_MASTER = "docker.io/tarn/waits-for-master:1"  # what the workers of a PyTorchJob do first, with the programs of alpine
 
-# crds and webhooks: files of the module. secret: "NAMESPACE/NAME" where it looks for its certificate.
+# crds and webhooks: files of the module. only: which webhooks. secret: "NAMESPACE/NAME" where it looks for its certificate.
 TABLE = {
     "training-operator": {
         "crds": "manifests/base/crds", "webhooks": "manifests/base/webhook/manifests.yaml", "port": 9441,
@@ -37,6 +38,14 @@ TABLE = {
         "settings": {"apiVersion": "config.jobset.x-k8s.io/v1alpha1", "kind": "Configuration", "leaderElection": {"leaderElect": False},
                      "internalCertManagement": {"enable": False}, "webhook": {"port": 9442}, "metrics": {"bindAddress": "0"},
                      "health": {"healthProbeBindAddress": "127.0.0.1:9542"}}},
+    "kueue": {
+        "crds": "config/components/crd/bases", "webhooks": "config/components/webhook/manifests.yaml", "port": 9444, "only": r"-batch-v1-job$|-kueue-x-k8s-io-",
+        "secret": "kueue-system/kueue-webhook-server-cert", "configuration": "kueue-{0}-webhook-configuration", "names": {"Validating": "validating", "Mutating": "mutating"},
+        "options": ["--config={folder}/kueue.yaml", "--feature-gates=VisibilityOnDemand=false"],
+        "settings": {"apiVersion": "config.kueue.x-k8s.io/v1beta1", "kind": "Configuration", "leaderElection": {"leaderElect": False},
+                     "webhook": {"port": 9444}, "metrics": {"bindAddress": "0"},
+                     "health": {"healthProbeBindAddress": "127.0.0.1:9544"}, "clientConnection": {"qps": 5000, "burst": 10000},
+                     "integrations": {"frameworks": ["batch/job"]}}},
     "kuberay": {
         "crds": "config/crd/bases", "port": None,
         "options": ["--enable-leader-election=false", "--metrics-addr=0", "--health-probe-bind-address=127.0.0.1:9543"]},
@@ -76,6 +85,7 @@ def install_webhooks(cluster, about, files):
     for thing in read_all(files):
         kind = thing["kind"].removesuffix("WebhookConfiguration")
         thing["metadata"] = {"name": about["configuration"].format(about["names"][kind])}
+        thing["webhooks"] = [one for one in thing["webhooks"] if re.search(about.get("only", ""), one["clientConfig"]["service"]["path"])]
         for webhook in thing["webhooks"]:
             path = webhook["clientConfig"]["service"]["path"]
             webhook["clientConfig"] = {"url": f"https://127.0.0.1:{about['port']}{path}", "caBundle": authority}

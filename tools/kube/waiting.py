@@ -10,9 +10,10 @@ def wait_until(what, condition, patience=PATIENCE_S, pause=0.1):
     """What the condition returns when it is true."""
     end = time.monotonic() + patience
     while True:
+        begin = time.monotonic()
         found = condition()
         if found:
             return found
         if time.monotonic() > end:
             raise AssertionError(f"waited {patience:.0f} s in vain until {what}")
-        time.sleep(pause)
+        time.sleep(max(pause, time.monotonic() - begin))  # a question that is expensive is not asked all the time

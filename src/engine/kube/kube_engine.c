@@ -2,6 +2,7 @@
 /* The engine kube: the scheduler and queue of a Kubernetes cluster. It watches nodes and pods; the
  * pods of a workload arrive as one job of tarn, and its start binds them to their nodes. */
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -328,6 +329,7 @@ static void on_tick(uv_timer_t *timer)
         only.is_synced = true;
         kube_attempts_synced(only.attempts);
         log_line(LOG_INFO, "the cluster is known pods=%zu", only.listed.count);
+        malloc_trim(0); /* what the lists took while they were read */
     }
     sort_again(kube_attempts_tick(only.attempts));
     if (is_all)

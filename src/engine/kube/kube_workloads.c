@@ -27,7 +27,8 @@ enum {
     PATIENCE_MS = 120000,
     STOP_MS = 5000,   /* what was stopped is not reported before that is known */
     SWEEP_MS = 5000,  /* all are looked at: see wake() */
-    SAID_TO_ALL = 64, /* pods that get the first words of a workload, and of its job; later one */
+    SAID_TO_ALL = 64, /* pods that get the words of a workload without a job, and the first words of
+                       * its job; later one */
 };
 
 enum stage {
@@ -367,7 +368,7 @@ static void say_as(struct kube_workloads *workloads, struct workload *workload, 
 {
     bool is_known = workload->stage == KNOWN;
     bool is_first = !workload->words || (is_known && !workload->is_told);
-    size_t most = is_first ? SAID_TO_ALL : 1;
+    size_t most = is_first || workload->stage == GATHERING ? SAID_TO_ALL : 1;
     AUTO_FREE char *spelled = kube_nodes_spell(workloads->nodes, words);
 
     if (workload->words && strcmp(workload->words, words) == 0)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cases of tools/bench/kube, and what they share: pods, what becomes of them, and tarn."""
+import concurrent.futures
+import contextlib
+import os
+import statistics
+import threading
+import time
+
+import kube_cluster
+import tarn_test
+from kube.waiting import wait_until
+
+PATIENCE_S = 1800  # for 50,000 pods on a slow machine
+
+
+def create_all(cluster, space, things):
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        for _ in pool.map(lambda thing: cluster.api.create(thing, space), things):
+            pass
+
+
+class Bindings(threading.Thread):
+    """When each pod of a namespace got its node, and when it ran: .bound, .running. Until `count` pods have run, or a node."""
+
+    def __init__(self, cluster, space, count, until="bound"):
+        super().__init__(daemon=True)
+        self.cluster, self.count, self.path = cluster, count, f"/api/v1/namespaces/{space}/pods"
+        self.bound, self.running = {}, {}
+        self.awaited = getattr(self, until)
+        self.version = cluster.api.get(self.path, limit=1)["metadata"]["resourceVersion"]
+        self.start()
+
+    def run(self):
+        """The API server ends a watch whose client does not keep up."""
+        while len(self.awaited) < self.count:
+            for event in self.cluster.api.watch(self.path, self.version):
+                self.version = event["object"]["metadata"]["resourceVersion"]
+                self.see(event["object"])
+                if len(self.awaited) >= self.count:
+                    return
+
+    def see(self, pod):
+        name = pod["metadata"]["name"]
+        if pod["spec"].get("nodeName"):
+            self.bound.setdefault(name, time.monotonic())
+        if pod["status"]["phase"] == "Running":
+            self.running.setdefault(name, time.monotonic())
+
+    def wait(self):
+        self.join(PATIENCE_S)
+        assert len(self.awaited) >= self.count, f"{len(self.awaited)} of {self.count} pods"
+        return self.awaited
+
+    def rate(self):
+        times = self.wait().values()
+        return (self.count - 1) / (max(times) - min(times))
+
+
+@contextlib.contextmanager
+def tarn_on(cluster, build_options=(), config=None):
+    """A daemon that is not started yet, with credentials of its own if the cluster has some for tarn."""
+    folder = tarn_test.make_folder()
+    kubeconfig = cluster.kubeconfig
+    if "tarn" in cluster.tokens:
+        kubeconfig = os.path.join(folder, "kubeconfig")
+        cluster.write_kubeconfig(kubeconfig, cluster.tokens["tarn"])
+    options = ["--engine", "kube", *build_options]
+    if config:
+        path = os.path.join(folder, "tarn.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(config)
+        options += ["--config", path]
+    daemon = tarn_test.Daemon(folder, devices="none", options=options, environment={"KUBECONFIG": kubeconfig})
+    try:
+        yield daemon
+    finally:
+        daemon.stop()
+        tarn_test.remove_folder(folder)
+
+
+def spread(values, digits=0):
+    """Median, least and most."""
+    words = [f"{value:.{digits}f}" for value in (statistics.median(values), min(values), max(values))]
+    return words[0] if len(values) == 1 else f"{words[0]} ({words[1]} to {words[2]})"
+
+
+@contextlib.contextmanager
+def empty_space(cluster):
+    with kube_cluster.namespace(cluster) as space:
+        yield space
+    wait_until("no pod is left", lambda: not cluster.api.get("/api/v1/pods", limit=1)["items"], PATIENCE_S)
