@@ -93,7 +93,7 @@ def test_doctor_looks_at_slurm(daemon, cluster):
     def doctor(status):
         done = subprocess.run([TARN, "doctor", "--json"], text=True, stdout=subprocess.PIPE, timeout=PATIENCE_S,
                               env=dict(cluster.environment(), TARN_SOCKET=daemon.socket, **daemon.env()))
-        assert done.returncode == status, done
+        assert done.returncode == status, done.stdout
         return {line["what"]: (line["grade"], line["text"]) for line in json.loads(done.stdout)}
 
     daemon.api.put("/v1/config", {"slurm": {"partition": "gpu", "account": "lab"}})
