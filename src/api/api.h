@@ -15,7 +15,7 @@
  */
 
 #include "api/ports.h"
-#include "io/http.h"
+#include "io/net/http.h"
 
 struct api;
 

@@ -13,8 +13,8 @@
 #include "api/routes.h"
 #include "base/mem.h"
 #include "io/child.h"
-#include "io/client.h"
 #include "io/log.h"
+#include "io/net/client.h"
 
 enum {
     BRIDGES_MAX = 128,     /* at the same time */

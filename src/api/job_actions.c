@@ -13,7 +13,7 @@
 #include "control/phrases.h"
 #include "control/queue_policy.h"
 #include "control/when.h"
-#include "io/client.h"
+#include "io/net/client.h"
 #include "time/begin.h"
 #include "wire/job/signal_name.h"
 #include "wire/job/submission.h"

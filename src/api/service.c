@@ -6,8 +6,8 @@
 #include "api/routes.h"
 #include "api/view/view.h"
 #include "base/mem.h"
-#include "io/peer.h"
-#include "io/tls.h"
+#include "io/net/peer.h"
+#include "io/net/tls.h"
 #include "wire/json.h"
 
 /* Null: the API is not served over TCP. */

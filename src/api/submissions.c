@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "control/submit.h"
-#include "io/peer.h"
+#include "io/net/peer.h"
 #include "wire/job/submission.h"
 
 enum { LISTED_MAX = 100 /* numbers of jobs in a reply, for each document */ };

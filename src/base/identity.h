@@ -4,10 +4,10 @@
 
 /* identity - the user who sends a request, and their rights
  *
- * Each source of identities has one place that fills it (io/peer.h: the kernel's credentials;
- * api/admission.c: what comes over the network). Only this file decides rights: an administrator
- * may do everything; a job, a repeating job and their output belong to their owner. A token has the
- * rights of its owner, within its scope.
+ * Each source of identities has one place that fills it (io/net/peer.h: the kernel's credentials;
+ * api/login/admission.c: what comes over the network). Only this file decides rights: an
+ * administrator may do everything; a job, a repeating job and their output belong to their owner. A
+ * token has the rights of its owner, within its scope.
  *
  * Owner: the code that fills it, which calls identity_release()
  */

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/credentials.h"
-#include "io/dial.h"
+#include "io/net/dial.h"
 #include "io/parts.h"
 
 enum { LINE_SIZE = 1024 };

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "io/dial.h"
+#include "io/net/dial.h"
 
 enum { REMOTE_WORDS_MAX = 20 };
 

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "cli/options.h"
 #include "cli/remote.h"
-#include "io/client.h"
+#include "io/net/client.h"
 #include "io/paths.h"
 #include "wire/json.h"
 

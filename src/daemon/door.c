@@ -13,10 +13,10 @@
 
 #include "base/mem.h"
 #include "io/file.h"
-#include "io/http.h"
 #include "io/log.h"
+#include "io/net/http.h"
+#include "io/net/tls.h"
 #include "io/parts.h"
-#include "io/tls.h"
 
 enum { SECRET_MIN = 16, SECRET_MAX = 4096 };
 

@@ -18,8 +18,8 @@
 #include "daemon/inventory.h"
 #include "device/host.h"
 #include "device/sampler.h"
-#include "io/http.h"
 #include "io/log.h"
+#include "io/net/http.h"
 #include "node/probe_choice.h"
 #include "node/watcher.h"
 

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "io/client.h"
+#include "io/net/client.h"
 
 enum { REQUEST_BYTES = 4096 };
 

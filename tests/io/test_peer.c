@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "io/peer.h"
+#include "io/net/peer.h"
 
 static void the_kernel_says_who_is_at_the_other_end(void **state)
 {

@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "control/token.h"
 #include "io/log.h"
-#include "io/peer.h"
+#include "io/net/peer.h"
 #include "io/secret.h"
 #include "wire/json.h"
 #include "wire/reader.h"

@@ -5,7 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/list_view.h"
-#include "io/client.h"
+#include "io/net/client.h"
 
 enum { LAST, USER, COUNT };
 

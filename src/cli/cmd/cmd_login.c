@@ -16,7 +16,7 @@
 #include "cli/https.h"
 #include "cli/screen.h"
 #include "cli/session.h"
-#include "io/client.h"
+#include "io/net/client.h"
 
 enum { FINGERPRINT, USER, FROM_STDIN };
 enum { SECRET_MAX = 600 };

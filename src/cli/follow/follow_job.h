@@ -16,7 +16,7 @@
 #include "cli/select.h"
 #include "cli/session.h"
 #include "core/engine.h"
-#include "io/client.h"
+#include "io/net/client.h"
 
 struct follow_plan {
     struct session *session;

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "io/tls.h"
+#include "io/net/tls.h"
 
 enum { CHUNK = 16 * 1024, CONNECT_TIMEOUT_MS = 10000, HASH_SIZE = 32, WORDS_SIZE = 512 };
 

@@ -21,9 +21,9 @@
 #include "device/nvml/nvml.h"
 #include "engine/local/cgroup.h"
 #include "io/file.h"
+#include "io/net/peer.h"
 #include "io/parts.h"
 #include "io/paths.h"
-#include "io/peer.h"
 #include "store/journal.h"
 
 enum { CLOCK_LEAST = 1704067200 /* 2024 */, PROC_MAX = 1024 * 1024 };

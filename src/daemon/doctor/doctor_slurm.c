@@ -13,8 +13,8 @@
 #include "cli/fields.h"
 #include "cli/session.h"
 #include "daemon/doctor/finding.h"
+#include "io/net/peer.h"
 #include "io/parts.h"
-#include "io/peer.h"
 #include "wire/slurm/slurm_files.h"
 
 struct site {

@@ -12,7 +12,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "cli/remote.h"
-#include "io/client.h"
+#include "io/net/client.h"
 #include "wire/json.h"
 
 static const struct tool tools[] = {

@@ -8,7 +8,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "cli/fields.h"
-#include "io/client.h"
+#include "io/net/client.h"
 #include "wire/json.h"
 
 /* What a preview shows of a job or group, and what must not have changed when it is confirmed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef IO_HTTP_HEAD_H
-#define IO_HTTP_HEAD_H
+#ifndef IO_NET_HTTP_HEAD_H
+#define IO_NET_HTTP_HEAD_H
 
 /* http_head - whether the head of a request can be read in one way only
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef IO_CLIENT_H
-#define IO_CLIENT_H
+#ifndef IO_NET_CLIENT_H
+#define IO_NET_CLIENT_H
 
 /* client - an HTTP client of the daemon, on http_parser
  *
@@ -23,7 +23,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "io/dial.h"
+#include "io/net/dial.h"
 
 enum {
     CLIENT_REPLY_MAX = 256 << 20,

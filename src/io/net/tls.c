@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/tls.h"
+#include "io/net/tls.h"
 
 #include <errno.h>
 #include <fcntl.h>

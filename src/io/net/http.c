@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/http.h"
+#include "io/net/http.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,10 +20,10 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "io/descriptors.h"
-#include "io/http_head.h"
-#include "io/peer.h"
-#include "io/tls.h"
-#include "io/tls_pump.h"
+#include "io/net/http_head.h"
+#include "io/net/peer.h"
+#include "io/net/tls.h"
+#include "io/net/tls_pump.h"
 
 struct http_server {
     struct MHD_Daemon *daemon;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/peer.h"
+#include "io/net/peer.h"
 
 #include <errno.h>
 #include <pwd.h>

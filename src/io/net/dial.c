@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/dial.h"
+#include "io/net/dial.h"
 
 #include <errno.h>
 #include <signal.h>

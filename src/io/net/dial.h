@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef IO_DIAL_H
-#define IO_DIAL_H
+#ifndef IO_NET_DIAL_H
+#define IO_NET_DIAL_H
 
 /* dial - connections to a daemon: to its Unix socket, or through a program
  *

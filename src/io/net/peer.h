@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef IO_PEER_H
-#define IO_PEER_H
+#ifndef IO_NET_PEER_H
+#define IO_NET_PEER_H
 
 /* peer - the identity of the peer of a Unix socket, from the kernel (SO_PEERCRED)
  *

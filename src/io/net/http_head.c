@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/http_head.h"
+#include "io/net/http_head.h"
 
 #include <ctype.h>
 #include <microhttpd.h>

@@ -19,9 +19,9 @@
 
 #include "base/mem.h"
 #include "control/token.h"
-#include "io/peer.h"
+#include "io/net/peer.h"
+#include "io/net/tls.h"
 #include "io/secret.h"
-#include "io/tls.h"
 #include "web/web_files.h"
 
 static const char token_prefix[] = "tarn_", session_path[] = "/v1/session";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/client.h"
+#include "io/net/client.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef IO_HTTP_H
-#define IO_HTTP_H
+#ifndef IO_NET_HTTP_H
+#define IO_NET_HTTP_H
 
 /* http - a small HTTP/1.1 server on a Unix or TCP socket, in a libuv loop, on libmicrohttpd
  *
  * The handler gets each complete request and answers with http_reply(), at once or later, or with
  * http_stream(), which pulls bytes until the stream is over. On a Unix socket, the kernel tells the
- * identity of a peer, once per connection (io/peer.h). TCP peers have none: `admit` finds it in the
- * header of each request, before its body is received; without `admit`, is_open passes requests to
- * the handler as IDENTITY_NOBODY. On TCP, a remote address counts as a user until it is admitted.
+ * identity of a peer, once per connection (io/net/peer.h). TCP peers have none: `admit` finds it in
+ * the header of each request, before its body is received; without `admit`, is_open passes requests
+ * to the handler as IDENTITY_NOBODY. On TCP, a remote address counts as a user until it is
+ * admitted.
  *
  * Order of calls:  create, (handler: reply | stream once)*, destroy. A request is gone after its
  *                  reply; a stream after on_gone

@@ -8,7 +8,7 @@
 #include "api/routes.h"
 #include "api/view/view.h"
 #include "control/token.h"
-#include "io/peer.h"
+#include "io/net/peer.h"
 #include "io/secret.h"
 #include "wire/json.h"
 #include "wire/reader.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef IO_TLS_H
-#define IO_TLS_H
+#ifndef IO_NET_TLS_H
+#define IO_NET_TLS_H
 
 /* tls - the certificate of this server, from two PEM files
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/tls_pump.h"
+#include "io/net/tls_pump.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef IO_TLS_PUMP_H
-#define IO_TLS_PUMP_H
+#ifndef IO_NET_TLS_PUMP_H
+#define IO_NET_TLS_PUMP_H
 
 /* tls_pump - copies between a TLS session that was established and a socket, in a libuv loop
  *
