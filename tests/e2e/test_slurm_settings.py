@@ -10,7 +10,7 @@ import pytest
 
 import slurm_accounting
 import slurm_cluster
-from tarn_test import PATIENCE_S, TARN, as_user, wait_until
+from tarn_test import BUILD, PATIENCE_S, TARN, as_user, wait_until
 
 REASON = slurm_cluster.missing_engine() or slurm_accounting.missing()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=REASON or "")
@@ -92,7 +92,8 @@ def test_a_slurmctld_that_does_not_answer_is_told(daemon, cluster):
 def test_doctor_looks_at_slurm(daemon, cluster):
     def doctor(status):
         done = subprocess.run([TARN, "doctor", "--json"], text=True, stdout=subprocess.PIPE, timeout=PATIENCE_S,
-                              env=dict(cluster.environment(), TARN_SOCKET=daemon.socket, **daemon.env()))
+                              env=dict(cluster.environment(), TARN_SOCKET=daemon.socket, **daemon.env(),
+                                       LD_LIBRARY_PATH=os.path.join(BUILD, "src", "engine")))  # no driver of tests
         assert done.returncode == status, done.stdout
         return {line["what"]: (line["grade"], line["text"]) for line in json.loads(done.stdout)}
 
