@@ -29,6 +29,19 @@ export async function ask(method, path, body, headers) {
 
 export const get = (path) => ask("GET", path);
 
+// A person may have one simulation at a time: one that another view or window began is waited for.
+const STUDY_TRIES = 60, STUDY_PAUSE_MS = 500;
+export async function study(path, body) {
+  for (let left = STUDY_TRIES; ; left--) {
+    try {
+      return await ask("POST", path, body);
+    } catch (failure) {
+      if (failure.status !== 429 || left === 0) throw failure;
+    }
+    await new Promise((next) => setTimeout(next, STUDY_PAUSE_MS));
+  }
+}
+
 // The same object as before if the reply has not changed.
 const seen = new Map();
 export async function getAgain(path) {

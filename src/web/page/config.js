@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The configuration: edit, check, compare, replay the last days, apply, undo.
-import { ask, get, me } from "/web/api.js";
+import { ask, get, me, study } from "/web/api.js";
 import { clock, h, notice, table } from "/web/dom.js";
 import { outlook } from "/web/outlook.js";
 import { document as yamlOf } from "/web/yaml.js";
@@ -58,7 +58,7 @@ export async function configuration() {
   async function compare(path, body) {
     answer.replaceChildren(h("p", { class: "dim" }, "The scheduler simulates …"));
     try {
-      const reply = await ask("POST", path, body);
+      const reply = await study(path, body);
       answer.replaceChildren(h("h2", {}, path.endsWith("rehearsal") ? "The last " + days.value + " under it" : "The present queue under it"),
         ...outlook(reply, path.endsWith("rehearsal") ? ["Old configuration", "New"] : undefined).filter(Boolean));
     } catch (failure) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What would happen if: nodes were added or drained, a limit changed, a job submitted. And the configuration, with its changes.
-import { ask } from "/web/api.js";
+import { study } from "/web/api.js";
 import { configuration } from "/web/config.js";
 import { h } from "/web/dom.js";
 import { outlook } from "/web/outlook.js";
@@ -33,7 +33,7 @@ function question(query) {
     button.disabled = true;
     answer.replaceChildren(h("p", { class: "dim" }, "The scheduler runs ahead …"));
     try {
-      answer.replaceChildren(h("h2", {}, "Outcome"), ...outlook(await ask("POST", "/v1/whatif", body)).filter(Boolean));
+      answer.replaceChildren(h("h2", {}, "Outcome"), ...outlook(await study("/v1/whatif", body)).filter(Boolean));
     } catch (failure) {
       answer.replaceChildren(h("p", { class: "bad" }, failure.message));
     }
