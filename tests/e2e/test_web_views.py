@@ -22,6 +22,14 @@ def have_history(box, runs=6):
         box.daemon.api.wait_end(number)
 
 
+def overlaps(page, selector):
+    """The texts of elements that lie over each other."""
+    return page.browser.execute_script("""
+        const boxes = [...document.querySelectorAll(arguments[0])].map((one) => [one.textContent, one.getBoundingClientRect()]);
+        return boxes.flatMap(([a, one], i) => boxes.slice(i + 1).filter(([b, other]) => one.left < other.right - 1 && other.left < one.right - 1 &&
+          one.top < other.bottom - 2 && other.top < one.bottom - 2).map(([b]) => [a, b]));""", selector)
+
+
 def test_the_forecast_draws_what_runs_and_what_is_next(page, box):
     have_history(box)
     running = box.daemon.api.submit(command=["sleep", "1000"], gpus=3, name="train", max_duration="1h", env=box.daemon.env())
@@ -42,6 +50,7 @@ def test_the_forecast_draws_what_runs_and_what_is_next(page, box):
     assert count(page, ".gantt a[href='#/job/%d'] rect[fill='url(#in-plan)']" % waiting) >= 1
     page.go("forecast?hours=6")
     page.wait_for("6 hours")
+    assert count(page, ".gantt .bar-text") >= 2 and overlaps(page, ".gantt .bar-text") == []
     page.click("table a[href='#/job/%d']" % waiting)
     page.wait_for("Why it waits")
 
