@@ -82,10 +82,28 @@ def test_jobs_are_filtered_explained_and_cancelled(page, box):
 
 
 def test_the_output_of_a_job_is_followed(page, box):
-    number = box.daemon.api.submit(command=["sh", "-c", "echo first; sleep 2; echo second; sleep 1000"], env=box.daemon.env())
+    number = box.daemon.api.submit(command=["sh", "-c", "seq 200; echo first; sleep 2; echo second; sleep 1000"], env=box.daemon.env())
     page.go("job/%d" % number)
     page.wait_for("first", "pre")
     page.wait_for("second", "pre")
+    page.browser.execute_script("document.querySelector('pre').scrollTop = 70; document.querySelector('h1').dataset.old = 'yes'")
+    box.daemon.api.submit(command=["true"], env=box.daemon.env())
+    tarn_test.wait_until("the view is drawn again", lambda: page.browser.execute_script("return !document.querySelector('h1').dataset.old"))
+    assert page.browser.execute_script("return document.querySelector('pre').scrollTop") == 70
+
+
+def test_what_is_drawn_again_keeps_focus_and_scroll(page, box):
+    number = box.daemon.api.submit(command=["sleep", "1000"], gpus=1, name="b" * 60, env=box.daemon.env())
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+    page.go("jobs")
+    page.wait_for("running", "table")
+    box_of = "document.querySelector(\"[aria-label='choose job %d']\")" % number
+    page.browser.execute_script("%s.focus(); document.querySelector('.scroll').scrollLeft = 50; document.querySelector('h1').dataset.old = 'yes'" % box_of)
+    box.daemon.api.submit(command=["true"], env=box.daemon.env())
+    tarn_test.wait_until("the view is drawn again", lambda: page.browser.execute_script("return !document.querySelector('h1').dataset.old"))
+    assert page.browser.execute_script("return document.activeElement === %s" % box_of)
+    assert page.browser.execute_script("return document.querySelector('.scroll').scrollLeft") == 50
+    page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_hostile_names_and_output_stay_text(page, box):

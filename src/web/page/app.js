@@ -45,15 +45,34 @@ function isBusy() {
   return main.contains(active) && ["INPUT", "SELECT", "TEXTAREA"].includes(active.tagName) && active.type !== "checkbox";
 }
 
-function put(content, isNew) {
-  const scroll = [window.scrollX, window.scrollY];
-  const focused = main.contains(document.activeElement) && document.activeElement.getAttribute("href");
-  main.replaceChildren(...content.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
-  if (isNew) main.focus({ preventScroll: true });
-  else {
-    window.scrollTo(...scroll);
-    if (focused) main.querySelector("a[href=" + CSS.escape(focused) + "]")?.focus({ preventScroll: true });
+// What is there already stays where it is, with what is selected in it and scrolled to.
+function replace(children) {
+  const kept = new Set(children);
+  for (const one of [...main.childNodes]) if (!kept.has(one)) main.removeChild(one); // a form may have a field named "remove"
+  let next = main.firstChild;
+  for (const one of children) {
+    if (one === next) next = next.nextSibling;
+    else main.insertBefore(one, next);
   }
+}
+
+// The element with the focus, when the view is drawn again: the same tag, address and name; of several, the same one.
+const sameAs = (tag, href, words) => [...main.querySelectorAll(tag)].filter((one) => one.getAttribute("href") === href &&
+  (href !== null || (one.getAttribute("aria-label") ?? one.textContent) === words));
+function placeOf(element) {
+  const key = [element.tagName, element.getAttribute("href"), element.getAttribute("aria-label") ?? element.textContent];
+  return { key, index: sameAs(...key).indexOf(element) };
+}
+function find({ key, index }) { const found = sameAs(...key); return found[index] ?? found[0]; }
+
+function put(content, isNew) {
+  const scroll = [window.scrollX, window.scrollY], sideways = [...main.querySelectorAll(".scroll")].map((one) => one.scrollLeft);
+  const focused = main.contains(document.activeElement) ? placeOf(document.activeElement) : null;
+  replace(content.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
+  if (isNew) { main.focus({ preventScroll: true }); return; }
+  window.scrollTo(...scroll);
+  main.querySelectorAll(".scroll").forEach((one, i) => { one.scrollLeft = sideways[i] || 0; });
+  if (focused && !main.contains(document.activeElement)) find(focused)?.focus({ preventScroll: true });
 }
 
 function leaveShown() {
