@@ -120,7 +120,7 @@ def test_hostile_names_and_output_stay_text(page, box):
 
 def test_queues_are_shown(page):
     page.go("queues")
-    page.wait_for("default", "table")
+    page.wait_for("\u00a0\u00a0\u00a0default", "table")  # below root
 
 
 def test_nothing_is_loaded_from_elsewhere(page, box):
