@@ -151,6 +151,11 @@ def test_a_daemon_that_comes_back_is_found_again(page, box):
     page.wait_for("live", "#connection")
     box.daemon.kill()
     page.wait_for("not connected", "#connection")
+    colours = "return ['#connection', '#who'].map((one) => getComputedStyle(document.querySelector(one)).color)"
+    assert len(set(page.browser.execute_script(colours))) == 2
+    page.go("money")
+    page.wait_for("The daemon cannot be reached")
+    page.go("overview")
     box.daemon.start()
     page.wait_for("live", "#connection")
     page.wait_for("Overview", "h1")

@@ -102,7 +102,8 @@ async function draw() {
     document.title = about.title + (place.id ? " " + place.id : "") + " · tarn";
   } catch (failure) {
     if (failure.status === 401) { showLogin(); return; }
-    if (mine === turn && isNew) put([h("h1", {}, "Not shown"), h("p", { class: "bad" }, failure.message)], true);
+    if (mine === turn && isNew) put([h("h1", {}, about.title), h("p", { class: "bad" }, failure.status === undefined
+      ? "The daemon cannot be reached: " + failure.message + ". This page asks again every " + EVERY_MS / 1000 + " seconds." : failure.message)], true);
     if (failure.status === undefined) lost();
   }
   if (!isDue) timer = setTimeout(draw, EVERY_MS);
@@ -117,7 +118,7 @@ function soon() {
 }
 
 function live() { connection.textContent = "live"; connection.className = "good"; }
-function lost() { connection.textContent = "not connected"; connection.className = "bad"; }
+function lost() { connection.textContent = "not connected: what is shown may be out of date"; connection.className = "bad"; }
 
 function listen() {
   if (events) events.close();
@@ -156,7 +157,7 @@ async function enter() {
   }
   isLoggedIn = true;
   last = null;
-  document.getElementById("who").replaceChildren(me.user + (me.administrator ? " (administrator) " : " "),
+  document.getElementById("who").replaceChildren(me.user + (me.administrator ? " (administrator) " : me.scope === "read" ? " (read only) " : " "),
     h("button", { type: "button", onclick: leave }, "Log out"));
   listen();
   draw();
