@@ -144,6 +144,11 @@ def test_it_fits_the_window(page, box, width):
     page.go("job/%d" % number)
     page.wait_for("sleep 1000", "dl")
     assert page.browser.execute_script("return document.documentElement.scrollWidth") <= width
+    page.go("jobs")
+    page.wait_for("a-job-with", "table")
+    if width >= 1280:  # no name pushes the reason out of sight
+        assert page.browser.execute_script("const one = document.querySelector('.scroll'); return one.scrollWidth <= one.clientWidth")
+    assert page.browser.execute_script("const one = document.querySelector('#views [aria-current]').getBoundingClientRect(); return one.right <= innerWidth")
     page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 

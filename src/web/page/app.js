@@ -37,6 +37,7 @@ function drawMenu(name) {
     if (key === name || key === VIEWS[name].of) item.setAttribute("aria-current", "page");
     return item;
   }));
+  document.querySelector("#views [aria-current]").scrollIntoView({ block: "nearest", inline: "nearest" }); // a phone shows a part of the menu
 }
 
 // What a person is typing or reading must not be replaced under their hands.

@@ -19,7 +19,7 @@ export function table(caption, columns, rows) {
   const head = columns.map((column) => h("th", { scope: "col", class: column.number ? "number" : null }, column.title));
   return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Table: " + caption }, h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, head)),
     h("tbody", {}, rows.map((row) => h("tr", {}, columns.map((column) =>
-      h("td", { class: column.number ? "number" : column.wide ? "wide" : null }, column.cell(row))))))));
+      h("td", { class: column.number ? "number" : column.wide ? "wide" : column.title === "Name" ? "name" : null }, column.cell(row))))))));
 }
 
 export function facts(pairs) {
