@@ -75,12 +75,17 @@ def test_a_pipeline_is_drawn_and_runs_again_from_a_stage(page, box, tmp_path):
     assert count(page, ".dag a") == 4 and count(page, ".dag path.edge") == 3
     page.wait_for("prepare →", "dl")
     page.wait_for("3 failed", "table")
+    assert page.text("tr:nth-child(2) td:nth-child(2)") == "failed" and page.text("tr:nth-child(3) td:nth-child(2)") == "cancelled"  # it never ran
     flag.touch()
     page.click("tr:nth-child(2) button")  # train
     page.accept()
     page.wait_for("ok", "h1")
     page.click(".dag a[aria-label^='train']")
     page.wait_for("3 rows", "caption")
+    page.go("job/%d" % box.daemon.api.get("/v1/pipelines/%d" % number)["stages"][1]["id"])
+    page.wait_for("3 of 3 ended", "dl")
+    page.click("dl a[href='#/job/%d']" % number)
+    page.wait_for("Pipeline", "h1")
     page.go("job/%d" % number)
     page.wait_for("nightly", "h1")
     page.wait_for("Rerun from here")
@@ -290,9 +295,9 @@ def test_a_job_shows_why_it_waits_and_what_would_help(page, box):
     page.wait_for("--gpus 2", ".sooner")
     page.wait_for("submitted by", ".events")
     assert count(page, "section p a[href='#/job/%d']" % running) == 1  # held by
-    page.press("hold")
+    page.press("Hold")
     page.wait_for("held", ".events")
-    page.press("release")
+    page.press("Release")
     page.wait_for("released", ".events")
     page.click(".sooner a")
     page.wait_for("Valid: job wide", "#verdict")
@@ -372,11 +377,11 @@ def test_a_day_with_nothing_but_the_browser(page, box):
     # So it is cancelled, and the second one starts.
     page.go("jobs")
     page.click("[aria-label='choose job %d']" % first)
-    page.press("cancel")
+    page.press("Cancel")
     page.accept()
     page.go("job/%d" % second)
     page.wait_for("running", "h1")
-    page.press("cancel")
+    page.press("Cancel")
     page.accept()
     page.wait_for("cancelled", "h1")
     # In the evening: what did it cost?

@@ -9,12 +9,12 @@ const CLASSES = { ok: "good", failed: "bad", lost: "bad", timeout: "bad", out_of
 function progress(one) { return one.ended_count + " of " + one.job_count + " jobs ended"; }
 
 function stateOf(one) {
-  if (one.result) return one.result;
+  if (one.result) return one.results && Object.keys(one.results).join() === "cancelled" ? "cancelled" : one.result; // it never ran
   if (one.active_count) return "running";
   return one.ended_count ? "partly done" : "waiting";
 }
 
-const stateClass = (state) => ({ ok: "good", failed: "bad", running: "good" }[state] || "dim");
+const stateClass = (state) => ({ ok: "good", failed: "bad", running: "good", cancelled: "warn" }[state] || "dim");
 
 // A stage stands to the right of all that it needs.
 function place(stages) {
@@ -109,7 +109,7 @@ async function one(id, refresh) {
 export async function view(query, refresh, id) {
   if (id) return one(id, refresh);
   const { pipelines, older } = await get("/v1/pipelines");
-  return [h("h1", {}, "Pipelines"), pipelines.length ? table(pipelines.length + " pipelines" + (older ? ", the newest" : ""), [
+  return [h("h1", {}, "Pipelines"), pipelines.length ? table(pipelines.length + (pipelines.length === 1 ? " pipeline" : " pipelines") + (older ? ", the newest" : ""), [
     { title: "ID", cell: (pipeline) => link("pipelines/" + pipeline.id, pipeline.id) },
     { title: "Name", cell: (pipeline) => pipeline.name }, { title: "User", cell: (pipeline) => pipeline.user },
     { title: "State", cell: (pipeline) => h("span", { class: stateClass(stateOf(pipeline)) }, stateOf(pipeline)) },
