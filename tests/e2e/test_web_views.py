@@ -181,6 +181,7 @@ def test_the_configuration_is_edited_compared_applied_and_undone(page, box):
     page.press("Apply")
     page.accept()
     page.wait_for("applied: change", "#notices")
+    tarn_test.wait_until("the old comparison is gone", lambda: "under it" not in page.text())
     assert "research" in [queue["name"] for queue in api.get("/v1/queues")["queues"]]
     page.wait_for("As in force.", "#config-verdict")
     page.press("Undo")
@@ -330,6 +331,10 @@ def test_a_job_shows_its_readings_and_what_to_improve(browser, tmp_path):
         page.wait_for("GPU use", "dl")
         page.wait_for("Its GPUs", "h2")
         assert count(page, ".charts path.line") >= 1
+        assert page.text(".events").splitlines()[1].endswith("attempt 1, 1 GPU")
+        assert page.browser.execute_script("""  // no label of a chart is cut off
+            return [...document.querySelectorAll('.charts svg')].every((chart) => [...chart.querySelectorAll('text')].every((one) =>
+              one.getBoundingClientRect().left >= chart.getBoundingClientRect().left && one.getBoundingClientRect().right <= chart.getBoundingClientRect().right))""")
         page.wait_for("Cost", "dl")
         page.go("money?last=1d&by=job")
         page.wait_for("Idle cost", "table")
