@@ -280,6 +280,11 @@ def test_a_person_without_rights_sees_their_own_things_only(page, box):
     page.wait_for("the scope of the token is 'read'", "#config-verdict .bad")
     page.go("admin/audit")
     page.wait_for("Audit", "nav")
+    own = box.daemon.api.submit(name="mine", hold=True, env=box.daemon.env(), stages={"only": {"run": "true"}})
+    for place, words in (("jobs", "only"), ("pipelines/%d" % own, "Needs"), ("job/%d" % (own + 2), "Submitted")):
+        page.go(place)
+        page.wait_for(words, "main")
+        assert count(page, "main .actions button, main table button, main table input") == 0  # nothing that would be refused
     for place in ("overview", "jobs", "pipelines", "forecast", "money", "queues", "admin/tokens"):
         page.go(place)
         tarn_test.wait_until("%s is shown" % place, lambda: page.text("h1").lower() in place)

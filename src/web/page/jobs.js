@@ -64,7 +64,7 @@ export async function view(query, refresh) {
   const choose = (job) => h("input", { type: "checkbox", "aria-label": "choose job " + job.label, checked: chosen.has(String(job.id)),
     onchange: (event) => { event.target.checked ? chosen.add(String(job.id)) : chosen.delete(String(job.id)); update(); } });
   const columns = [
-    { title: "", cell: choose },
+    ...(me.scope === "read" ? [] : [{ title: "", cell: choose }]),
     { title: "ID", cell: (job) => link("job/" + job.id, job.label) },
     { title: "Name", cell: (job) => job.name },
     { title: "User", cell: (job) => job.user },

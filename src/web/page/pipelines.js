@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // #/pipelines: the list. #/pipelines/7: the stages of one, with their order, progress and critical path.
-import { ask, get } from "/web/api.js";
+import { ask, get, me } from "/web/api.js";
 import { clock, duration, facts, h, link, notice, svg, table } from "/web/dom.js";
 
 const WIDTH = 200, HEIGHT = 62, GAP_X = 46, GAP_Y = 16;
@@ -79,6 +79,7 @@ function actions(one, refresh) {
   const button = (text, path, isDanger) => h("button", { type: "button", class: isDanger ? "danger" : null,
     onclick: () => act(text + " of " + one.kind + " " + one.name, path, refresh) }, text);
   const isOver = Boolean(one.result);
+  if (me.scope === "read") return null;
   return h("div", { class: "actions", role: "group", "aria-label": "Actions on " + one.name },
     isOver && !one.bad_count ? null : button(isOver ? "Continue from failures" : "Cancel", "/v1/jobs/" + one.id + (isOver ? "/requeue" : "/cancel"), !isOver));
 }
@@ -101,8 +102,8 @@ async function one(id, refresh) {
         (need.when === "ok" ? "" : " (" + need.when + ")")).join(", ") },
       { title: "Length", number: true, cell: (stage) => duration(stage.length_seconds) },
       { title: "Critical", cell: (stage) => (stage.critical ? "yes" : "") },
-      { title: "", cell: (stage) => h("button", { type: "button", onclick: () => act("Run again from stage " + stage.name,
-        "/v1/jobs/" + stage.id + "/requeue?following=1", refresh) }, "Rerun from here") },
+      ...(me.scope === "read" ? [] : [{ title: "", cell: (stage) => h("button", { type: "button", onclick: () => act("Run again from stage " + stage.name,
+        "/v1/jobs/" + stage.id + "/requeue?following=1", refresh) }, "Rerun from here") }]),
     ], pipeline.stages)];
 }
 
