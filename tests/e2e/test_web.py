@@ -79,6 +79,8 @@ def test_jobs_are_filtered_explained_and_cancelled(page, box):
     tarn_test.wait_until("it has ended", lambda: box.daemon.api.job(running)["state"] == "ended")
     page.go("jobs?all=1")
     page.wait_for("cancelled")
+    for state in page.browser.execute_script("return [...document.querySelectorAll('#states option')].map((one) => one.value)"):
+        assert "jobs" in box.daemon.api.get("/v1/jobs?rows=1&state=" + state)  # each proposal is a filter
 
 
 def test_the_output_of_a_job_is_followed(page, box):

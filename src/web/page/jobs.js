@@ -4,7 +4,8 @@ import { clock, duration, h, link, notice, stateClass, table } from "/web/dom.js
 
 const PAGE = 200;
 const FILTERS = ["name", "user", "queue", "state"];
-const STATES = ["held", "waiting", "queued", "granted", "running", "stopping", "ended"];
+const STATES = ["held", "waiting", "queued", "granted", "running", "stopping", "ended",
+  "ok", "failed", "cancelled", "timeout", "out_of_memory", "lost"];
 const titleOf = (word) => word[0].toUpperCase() + word.slice(1);
 const chosen = new Set();
 
