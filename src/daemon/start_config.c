@@ -9,6 +9,7 @@
 #include "daemon/hub.h"
 #include "io/file.h"
 #include "io/log.h"
+#include "io/peer.h"
 #include "wire/json.h"
 #include "wire/yaml.h"
 
@@ -58,11 +59,13 @@ int start_config_apply(struct hub *hub, uv_loop_t *loop, const struct control *c
                        const char *path, struct config *config, struct error *err)
 {
     struct identity who = IDENTITY_NONE;
+    char name[IDENTITY_NAME_SIZE];
     struct start_config start = { .change = { .run = run, .done = done },
                                   .control = control,
                                   .apply = { .who = &who, .config = config } };
 
-    identity_set(&who, IDENTITY_PEER, NULL, geteuid(), getegid(), geteuid());
+    peer_name(geteuid(), name);
+    identity_set(&who, IDENTITY_PEER, name, geteuid(), getegid(), geteuid());
     hub_enqueue(hub, &start.change);
     while (!start.is_done)
         uv_run(loop, UV_RUN_ONCE);

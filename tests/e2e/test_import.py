@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tarn import kueue and volcano: files, standard input, and a cluster that kubectl asks. What is made of them: tests/wire."""
 import os
+import pwd
 import subprocess
 
 from tarn_test import HERE, TARN, make_folder, remove_folder
@@ -65,6 +66,7 @@ def test_a_daemon_applies_a_file_at_each_start(make_daemon):
 
     assert "research" in {queue["name"] for queue in daemon.api.get("/v1/queues")["queues"]}
     assert changes() == [1]
+    assert daemon.api.get("/v1/config/changes")["changes"][0]["user"] == pwd.getpwuid(os.geteuid()).pw_name
     daemon.terminate()
     daemon.start()
     assert changes() == [1]  # nothing has changed

@@ -69,23 +69,43 @@ def test_jobs_are_filtered_explained_and_cancelled(page, box):
     page.go("job/%d" % waiting)
     page.wait_for("Why it waits")
     assert "held by" in page.text("pre")
-    page.press("hold")
+    page.press("Hold")
     tarn_test.wait_until("it is held", lambda: box.daemon.api.job(waiting)["state"] == "held")
-    page.press("release")
+    page.press("Release")
     page.go("jobs")
     page.click("[aria-label='choose job %d']" % running)
-    page.press("cancel")
+    page.press("Cancel")
     page.accept()
     tarn_test.wait_until("it has ended", lambda: box.daemon.api.job(running)["state"] == "ended")
     page.go("jobs?all=1")
     page.wait_for("cancelled")
+    for state in page.browser.execute_script("return [...document.querySelectorAll('#states option')].map((one) => one.value)"):
+        assert "jobs" in box.daemon.api.get("/v1/jobs?rows=1&state=" + state)  # each proposal is a filter
 
 
 def test_the_output_of_a_job_is_followed(page, box):
-    number = box.daemon.api.submit(command=["sh", "-c", "echo first; sleep 2; echo second; sleep 1000"], env=box.daemon.env())
+    number = box.daemon.api.submit(command=["sh", "-c", "seq 200; echo first; sleep 2; echo second; sleep 1000"], env=box.daemon.env())
     page.go("job/%d" % number)
     page.wait_for("first", "pre")
     page.wait_for("second", "pre")
+    page.browser.execute_script("document.querySelector('pre').scrollTop = 70; document.querySelector('h1').dataset.old = 'yes'")
+    box.daemon.api.submit(command=["true"], env=box.daemon.env())
+    tarn_test.wait_until("the view is drawn again", lambda: page.browser.execute_script("return !document.querySelector('h1').dataset.old"))
+    assert page.browser.execute_script("return document.querySelector('pre').scrollTop") == 70
+
+
+def test_what_is_drawn_again_keeps_focus_and_scroll(page, box):
+    number = box.daemon.api.submit(command=["sleep", "1000"], gpus=1, name="b" * 60, env=box.daemon.env())
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+    page.go("jobs")
+    page.wait_for("running", "table")
+    box_of = "document.querySelector(\"[aria-label='choose job %d']\")" % number
+    page.browser.execute_script("%s.focus(); document.querySelector('.scroll').scrollLeft = 50; document.querySelector('h1').dataset.old = 'yes'" % box_of)
+    box.daemon.api.submit(command=["true"], env=box.daemon.env())
+    tarn_test.wait_until("the view is drawn again", lambda: page.browser.execute_script("return !document.querySelector('h1').dataset.old"))
+    assert page.browser.execute_script("return document.activeElement === %s" % box_of)
+    assert page.browser.execute_script("return document.querySelector('.scroll').scrollLeft") == 50
+    page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_hostile_names_and_output_stay_text(page, box):
@@ -102,7 +122,7 @@ def test_hostile_names_and_output_stay_text(page, box):
 
 def test_queues_are_shown(page):
     page.go("queues")
-    page.wait_for("default", "table")
+    page.wait_for("\u00a0\u00a0\u00a0default", "table")  # below root
 
 
 def test_nothing_is_loaded_from_elsewhere(page, box):
@@ -126,6 +146,11 @@ def test_it_fits_the_window(page, box, width):
     page.go("job/%d" % number)
     page.wait_for("sleep 1000", "dl")
     assert page.browser.execute_script("return document.documentElement.scrollWidth") <= width
+    page.go("jobs")
+    page.wait_for("a-job-with", "table")
+    if width >= 1280:  # no name pushes the reason out of sight
+        assert page.browser.execute_script("const one = document.querySelector('.scroll'); return one.scrollWidth <= one.clientWidth")
+    assert page.browser.execute_script("const one = document.querySelector('#views [aria-current]').getBoundingClientRect(); return one.right <= innerWidth")
     page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
@@ -133,6 +158,11 @@ def test_a_daemon_that_comes_back_is_found_again(page, box):
     page.wait_for("live", "#connection")
     box.daemon.kill()
     page.wait_for("not connected", "#connection")
+    colours = "return ['#connection', '#who'].map((one) => getComputedStyle(document.querySelector(one)).color)"
+    assert len(set(page.browser.execute_script(colours))) == 2
+    page.go("money")
+    page.wait_for("The daemon cannot be reached")
+    page.go("overview")
     box.daemon.start()
     page.wait_for("live", "#connection")
     page.wait_for("Overview", "h1")

@@ -22,6 +22,14 @@ def have_history(box, runs=6):
         box.daemon.api.wait_end(number)
 
 
+def overlaps(page, selector):
+    """The texts of elements that lie over each other."""
+    return page.browser.execute_script("""
+        const boxes = [...document.querySelectorAll(arguments[0])].map((one) => [one.textContent, one.getBoundingClientRect()]);
+        return boxes.flatMap(([a, one], i) => boxes.slice(i + 1).filter(([b, other]) => one.left < other.right - 1 && other.left < one.right - 1 &&
+          one.top < other.bottom - 2 && other.top < one.bottom - 2).map(([b]) => [a, b]));""", selector)
+
+
 def test_the_forecast_draws_what_runs_and_what_is_next(page, box):
     have_history(box)
     running = box.daemon.api.submit(command=["sleep", "1000"], gpus=3, name="train", max_duration="1h", env=box.daemon.env())
@@ -42,6 +50,7 @@ def test_the_forecast_draws_what_runs_and_what_is_next(page, box):
     assert count(page, ".gantt a[href='#/job/%d'] rect[fill='url(#in-plan)']" % waiting) >= 1
     page.go("forecast?hours=6")
     page.wait_for("6 hours")
+    assert count(page, ".gantt .bar-text") >= 2 and overlaps(page, ".gantt .bar-text") == []
     page.click("table a[href='#/job/%d']" % waiting)
     page.wait_for("Why it waits")
 
@@ -66,12 +75,17 @@ def test_a_pipeline_is_drawn_and_runs_again_from_a_stage(page, box, tmp_path):
     assert count(page, ".dag a") == 4 and count(page, ".dag path.edge") == 3
     page.wait_for("prepare →", "dl")
     page.wait_for("3 failed", "table")
+    assert page.text("tr:nth-child(2) td:nth-child(2)") == "failed" and page.text("tr:nth-child(3) td:nth-child(2)") == "cancelled"  # it never ran
     flag.touch()
     page.click("tr:nth-child(2) button")  # train
     page.accept()
     page.wait_for("ok", "h1")
     page.click(".dag a[aria-label^='train']")
     page.wait_for("3 rows", "caption")
+    page.go("job/%d" % box.daemon.api.get("/v1/pipelines/%d" % number)["stages"][1]["id"])
+    page.wait_for("3 of 3 ended", "dl")
+    page.click("dl a[href='#/job/%d']" % number)
+    page.wait_for("Pipeline", "h1")
     page.go("job/%d" % number)
     page.wait_for("nightly", "h1")
     page.wait_for("Rerun from here")
@@ -167,6 +181,7 @@ def test_the_configuration_is_edited_compared_applied_and_undone(page, box):
     page.press("Apply")
     page.accept()
     page.wait_for("applied: change", "#notices")
+    tarn_test.wait_until("the old comparison is gone", lambda: "under it" not in page.text())
     assert "research" in [queue["name"] for queue in api.get("/v1/queues")["queues"]]
     page.wait_for("As in force.", "#config-verdict")
     page.press("Undo")
@@ -265,6 +280,11 @@ def test_a_person_without_rights_sees_their_own_things_only(page, box):
     page.wait_for("the scope of the token is 'read'", "#config-verdict .bad")
     page.go("admin/audit")
     page.wait_for("Audit", "nav")
+    own = box.daemon.api.submit(name="mine", hold=True, env=box.daemon.env(), stages={"only": {"run": "true"}})
+    for place, words in (("jobs", "only"), ("pipelines/%d" % own, "Needs"), ("job/%d" % (own + 2), "Submitted")):
+        page.go(place)
+        page.wait_for(words, "main")
+        assert count(page, "main .actions button, main table button, main table input") == 0  # nothing that would be refused
     for place in ("overview", "jobs", "pipelines", "forecast", "money", "queues", "admin/tokens"):
         page.go(place)
         tarn_test.wait_until("%s is shown" % place, lambda: page.text("h1").lower() in place)
@@ -281,9 +301,9 @@ def test_a_job_shows_why_it_waits_and_what_would_help(page, box):
     page.wait_for("--gpus 2", ".sooner")
     page.wait_for("submitted by", ".events")
     assert count(page, "section p a[href='#/job/%d']" % running) == 1  # held by
-    page.press("hold")
+    page.press("Hold")
     page.wait_for("held", ".events")
-    page.press("release")
+    page.press("Release")
     page.wait_for("released", ".events")
     page.click(".sooner a")
     page.wait_for("Valid: job wide", "#verdict")
@@ -316,6 +336,10 @@ def test_a_job_shows_its_readings_and_what_to_improve(browser, tmp_path):
         page.wait_for("GPU use", "dl")
         page.wait_for("Its GPUs", "h2")
         assert count(page, ".charts path.line") >= 1
+        assert page.text(".events").splitlines()[1].endswith("attempt 1, 1 GPU")
+        assert page.browser.execute_script("""  // no label of a chart is cut off
+            return [...document.querySelectorAll('.charts svg')].every((chart) => [...chart.querySelectorAll('text')].every((one) =>
+              one.getBoundingClientRect().left >= chart.getBoundingClientRect().left && one.getBoundingClientRect().right <= chart.getBoundingClientRect().right))""")
         page.wait_for("Cost", "dl")
         page.go("money?last=1d&by=job")
         page.wait_for("Idle cost", "table")
@@ -363,11 +387,11 @@ def test_a_day_with_nothing_but_the_browser(page, box):
     # So it is cancelled, and the second one starts.
     page.go("jobs")
     page.click("[aria-label='choose job %d']" % first)
-    page.press("cancel")
+    page.press("Cancel")
     page.accept()
     page.go("job/%d" % second)
     page.wait_for("running", "h1")
-    page.press("cancel")
+    page.press("Cancel")
     page.accept()
     page.wait_for("cancelled", "h1")
     # In the evening: what did it cost?

@@ -145,7 +145,8 @@ async function readTheCost(first) {
   assert(Number(cells[3]) > 0, "cost: " + cells.join(" | "));
   await picture("cost");
   await row.getByRole("link").click();
-  await page.getByText("Cost", { exact: true }).waitFor();
+  await heading("Job " + first).waitFor();
+  await page.getByRole("term").filter({ hasText: /^Cost$/ }).waitFor();
   await page.getByRole("button", { name: "Log out" }).click();
   await heading("Log in").waitFor();
 }

@@ -83,8 +83,9 @@ static bool say(struct timeline *timeline, const struct event *event, struct tex
                         event->update.max_duration / USEC_PER_SEC);
         return true;
     case EVENT_GRANT:
-        text_printf(text, "attempt %" PRIu32 ", %s GPUs", event->grant.attempt,
-                    units_format_milli(amount, event->grant.lease.milli));
+        text_printf(text, "attempt %" PRIu32 ", %s GPU%s", event->grant.attempt,
+                    units_format_milli(amount, event->grant.lease.milli),
+                    event->grant.lease.milli == 1000 ? "" : "s");
         return true;
     case EVENT_STOP:
         say_stop(&event->stop, text);

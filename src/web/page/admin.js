@@ -133,5 +133,5 @@ export async function view(query, refresh, id) {
     const item = link("admin" + (key ? "/" + key : ""), title);
     if (key === part) item.setAttribute("aria-current", "page");
     return item;
-  })), content];
+  }), link("whatif", "Configuration")), content];
 }

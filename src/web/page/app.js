@@ -37,6 +37,7 @@ function drawMenu(name) {
     if (key === name || key === VIEWS[name].of) item.setAttribute("aria-current", "page");
     return item;
   }));
+  document.querySelector("#views [aria-current]").scrollIntoView({ block: "nearest", inline: "nearest" }); // a phone shows a part of the menu
 }
 
 // What a person is typing or reading must not be replaced under their hands.
@@ -45,15 +46,34 @@ function isBusy() {
   return main.contains(active) && ["INPUT", "SELECT", "TEXTAREA"].includes(active.tagName) && active.type !== "checkbox";
 }
 
-function put(content, isNew) {
-  const scroll = [window.scrollX, window.scrollY];
-  const focused = main.contains(document.activeElement) && document.activeElement.getAttribute("href");
-  main.replaceChildren(...content.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
-  if (isNew) main.focus({ preventScroll: true });
-  else {
-    window.scrollTo(...scroll);
-    if (focused) main.querySelector("a[href=" + CSS.escape(focused) + "]")?.focus({ preventScroll: true });
+// What is there already stays where it is, with what is selected in it and scrolled to.
+function replace(children) {
+  const kept = new Set(children);
+  for (const one of [...main.childNodes]) if (!kept.has(one)) main.removeChild(one); // a form may have a field named "remove"
+  let next = main.firstChild;
+  for (const one of children) {
+    if (one === next) next = next.nextSibling;
+    else main.insertBefore(one, next);
   }
+}
+
+// The element with the focus, when the view is drawn again: the same tag, address and name; of several, the same one.
+const sameAs = (tag, href, words) => [...main.querySelectorAll(tag)].filter((one) => one.getAttribute("href") === href &&
+  (href !== null || (one.getAttribute("aria-label") ?? one.textContent) === words));
+function placeOf(element) {
+  const key = [element.tagName, element.getAttribute("href"), element.getAttribute("aria-label") ?? element.textContent];
+  return { key, index: sameAs(...key).indexOf(element) };
+}
+function find({ key, index }) { const found = sameAs(...key); return found[index] ?? found[0]; }
+
+function put(content, isNew) {
+  const scroll = [window.scrollX, window.scrollY], sideways = [...main.querySelectorAll(".scroll")].map((one) => one.scrollLeft);
+  const focused = main.contains(document.activeElement) ? placeOf(document.activeElement) : null;
+  replace(content.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
+  if (isNew) { main.focus({ preventScroll: true }); return; }
+  window.scrollTo(...scroll);
+  main.querySelectorAll(".scroll").forEach((one, i) => { one.scrollLeft = sideways[i] || 0; });
+  if (focused && !main.contains(document.activeElement)) find(focused)?.focus({ preventScroll: true });
 }
 
 function leaveShown() {
@@ -83,7 +103,8 @@ async function draw() {
     document.title = about.title + (place.id ? " " + place.id : "") + " · tarn";
   } catch (failure) {
     if (failure.status === 401) { showLogin(); return; }
-    if (mine === turn && isNew) put([h("h1", {}, "Not shown"), h("p", { class: "bad" }, failure.message)], true);
+    if (mine === turn && isNew) put([h("h1", {}, about.title), h("p", { class: "bad" }, failure.status === undefined
+      ? "The daemon cannot be reached: " + failure.message + ". This page asks again every " + EVERY_MS / 1000 + " seconds." : failure.message)], true);
     if (failure.status === undefined) lost();
   }
   if (!isDue) timer = setTimeout(draw, EVERY_MS);
@@ -98,7 +119,7 @@ function soon() {
 }
 
 function live() { connection.textContent = "live"; connection.className = "good"; }
-function lost() { connection.textContent = "not connected"; connection.className = "bad"; }
+function lost() { connection.textContent = "not connected: what is shown may be out of date"; connection.className = "bad"; }
 
 function listen() {
   if (events) events.close();
@@ -137,7 +158,7 @@ async function enter() {
   }
   isLoggedIn = true;
   last = null;
-  document.getElementById("who").replaceChildren(me.user + (me.administrator ? " (administrator) " : " "),
+  document.getElementById("who").replaceChildren(me.user + (me.administrator ? " (administrator) " : me.scope === "read" ? " (read only) " : " "),
     h("button", { type: "button", onclick: leave }, "Log out"));
   listen();
   draw();

@@ -40,7 +40,7 @@ export function timeAxis(x, height) {
   const { list, step } = ticks(x);
   return svg("g", { class: "axis", "aria-hidden": "true" }, list.map((at) => [
     svg("line", { x1: x(at), x2: x(at), y1: 18, y2: height }),
-    svg("text", { x: Math.min(x(at) + 3, x.right - 34), y: 13 }, tickText(at, step))]));
+    x(at) > x.right - 36 ? null : svg("text", { x: x(at) + 3, y: 13 }, tickText(at, step))]));
 }
 
 // For each class a fill that begins, and one that ends.
@@ -64,11 +64,17 @@ export function fadingBar(x, name, { low, begun, ends, high }, top, height) {
 const percentOr = (most) => (value) => (most === 1 ? Math.round(100 * value) + " %"
   : String(Math.abs(value) >= 100 ? Math.round(value) : Math.round(value * 100) / 100));
 
+// A round number from the value on, whose half is round, too.
+function roundUp(value) {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 4, 6, 8, 10].find((one) => one * power >= value) * power;
+}
+
 // Lines over time: series [{name, class, values}], values between 0 and most; null: a gap.
 export function lines({ times, series, most, label, goal, width = columnFor(), say = percentOr(most) }) {
-  const height = 170, left = 46, bottom = height - 8, top = 24;
+  const height = 170, left = 54, bottom = height - 8, top = 24;
   const x = scale(times[0], times[times.length - 1], left, width - 8);
-  const peak = most || Math.max(1, ...series.flatMap((one) => one.values.filter((value) => value !== null)));
+  const peak = most || roundUp(Math.max(1, ...series.flatMap((one) => one.values.filter((value) => value !== null))));
   const y = (value) => bottom - (bottom - top) * Math.min(1, value / peak);
   const path = (values) => values.map((value, i) => (value === null ? "" :
     (i === 0 || values[i - 1] === null ? "M" : "L") + x(times[i]).toFixed(1) + "," + y(value).toFixed(1))).join("");

@@ -85,12 +85,13 @@ export async function configuration() {
     const [config, { changes }] = await Promise.all([get("/v1/config"), get("/v1/config/changes")]);
     text.value = yamlOf(config);
     past.replaceChildren(log(changes, load));
+    answer.replaceChildren(); // it compared with what was in force before
     check();
   }
   text.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(check, CHECK_MS); });
   await load();
   return [h("h2", { id: "config" }, "Configuration"),
     h("div", {}, h("label", { for: "configuration" }, "Pools, queues and settings (YAML)"), text), verdict,
-    h("div", { class: "actions" }, buttons, days), me.administrator ? null : h("p", { class: "dim" }, "Only administrators apply a configuration."),
+    h("div", { class: "actions" }, buttons, days), me.administrator ? null : h("p", { class: "dim" }, "Only administrators can apply a configuration."),
     answer, h("h2", {}, "Changes"), past];
 }

@@ -19,7 +19,7 @@ export function table(caption, columns, rows) {
   const head = columns.map((column) => h("th", { scope: "col", class: column.number ? "number" : null }, column.title));
   return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Table: " + caption }, h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, head)),
     h("tbody", {}, rows.map((row) => h("tr", {}, columns.map((column) =>
-      h("td", { class: column.number ? "number" : column.wide ? "wide" : null }, column.cell(row))))))));
+      h("td", { class: column.number ? "number" : column.wide ? "wide" : column.title === "Name" ? "name" : null }, column.cell(row))))))));
 }
 
 export function facts(pairs) {
@@ -52,11 +52,11 @@ export function duration(seconds) {
   return minutes ? minutes + "m" + two(rest) + "s" : rest + "s";
 }
 
-export function clock(iso) {
+export function clock(iso, hasSeconds) {
   if (!iso) return "-";
   const when = new Date(iso), today = new Date().toDateString() === when.toDateString();
-  return when.toLocaleString([], today ? { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }
-    : { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  const time = { hour: "2-digit", minute: "2-digit", second: hasSeconds ? "2-digit" : undefined, hourCycle: "h23" };
+  return when.toLocaleString([], today ? time : { month: "short", day: "numeric", ...time });
 }
 
 export function stateClass(job) {

@@ -6,6 +6,7 @@ import { clock, h, link, svg, table } from "/web/dom.js";
 
 const LENGTHS = [["1", "1 hour"], ["6", "6 hours"], ["24", "1 day"], ["168", "1 week"]];
 const HOUR = 3600000, LANES_MAX = 512, UNPLACED_MAX = 30, GUTTER = 84;
+const LETTER = 7.5, LETTERS_MIN = 4; // pixels of a letter, at most in the mean; letters of a label
 
 // Times of a bar. Without an estimated end, a job is drawn to the right edge.
 function timesOf(job, now, edge) {
@@ -46,14 +47,27 @@ function describe(job) {
   return "job " + job.label + " " + job.name + " (" + job.user + "): " + when + end;
 }
 
-function bar(job, x, top, height, now) {
-  const times = timesOf(job, now, x.until), name = barClass(job);
+function bar(job, x, top, height) {
+  const times = timesOf(job, x.from, x.until);
   if (times.low >= x.until) return null;
-  const left = x(job.start ? MS(job.start.expected) : now), room = x(times.high) - left;
   return svg("a", { href: "#/job/" + job.id, "aria-label": describe(job) }, svg("title", {}, describe(job)),
-    fadingBar(x, name, times, top + 1, height - 2),
-    height >= 13 && room > 30 ? svg("text", { x: left + 4, y: top + height / 2 + 4, class: "bar-text" },
-      (job.label + " " + job.name).slice(0, Math.floor(room / 7))) : null);
+    fadingBar(x, barClass(job), times, top + 1, height - 2));
+}
+
+// Labels of bars: [{job, tops}], with the tops of the lanes of each bar. No label covers another one: it moves to the
+// right in its bar, or to another lane of it; without room for a few letters, it is left out.
+function labels(bars, x) {
+  const used = new Map(); // top of a lane -> where its last label ends
+  return bars.map(({ job, tops }) => ({ job, tops, left: job.start ? x(MS(job.start.expected)) : x.left, right: x(timesOf(job, x.from, x.until).high) }))
+    .sort((a, b) => a.left - b.left).map(({ job, tops, left, right }) => {
+      const words = job.label + " " + job.name;
+      const free = tops.map((top) => ({ top, from: Math.max(left + 4, (used.get(top) || 0) + 6) })).sort((a, b) => a.from - b.from)[0];
+      const count = Math.min(words.length, Math.floor((right - free.from) / LETTER));
+      if (count < Math.min(words.length, LETTERS_MIN)) return null;
+      used.set(free.top, free.from + count * LETTER);
+      return svg("text", { x: free.from, y: free.top + 14, class: "bar-text" },
+        count < words.length ? words.slice(0, count - 1) + "…" : words);
+    });
 }
 
 // Neighbouring lanes of one node are one bar.
@@ -73,12 +87,15 @@ function gantt(forecast, nodes, query) {
   const now = MS(forecast.from), length = chooseLength(query, forecast.jobs, now);
   const { lanes, left } = lanesOf(nodes, query.get("node"));
   const laneHeight = lanes.length <= 64 ? 20 : 6, width = roomFor();
-  const unplaced = forecast.jobs.filter((job) => !job.devices.length && job.gpus > 0);
+  const unplaced = forecast.jobs.filter((job) => !job.devices.length && job.gpus > 0).slice(0, UNPLACED_MAX);
   const names = [...new Set(forecast.spans.map((span) => span.kind + " " + span.name))];
   const spansTop = 22, lanesTop = spansTop + names.length * 20 + 4;
   const laterTop = lanesTop + lanes.length * laneHeight + (unplaced.length ? 24 : 4);
-  const height = laterTop + Math.min(unplaced.length, UNPLACED_MAX) * 20 + 4;
+  const height = laterTop + unplaced.length * 20 + 4;
   const x = scale(now, now + length, GUTTER, width - 4);
+  const bars = [...forecast.jobs.flatMap((job) => runsOf(job, lanes).map((run) => ({ job, height: laneHeight,
+    tops: lanes.slice(run.first, run.last + 1).map((lane, i) => lanesTop + (run.first + i) * laneHeight) }))),
+  ...unplaced.map((job, i) => ({ job, height: 20, tops: [laterTop + i * 20] }))];
   const nodeStarts = lanes.map((lane, i) => [lane, i]).filter(([lane, i]) => laneHeight > 12 || i === 0 || lanes[i - 1].node !== lane.node);
   const label = (text, y) => svg("text", { x: 0, y, class: "lane" }, text.length > 12 ? text.slice(0, 11) + "…" : text);
   return [svg("svg", { width, height, viewBox: "0 0 " + width + " " + height, class: "gantt", role: "group",
@@ -95,9 +112,9 @@ function gantt(forecast, nodes, query) {
   nodeStarts.map(([lane, i]) => [label(laneHeight > 12 ? lane.node + ":" + lane.index : lane.node, lanesTop + i * laneHeight + (laneHeight > 12 ? 14 : 9)),
     svg("line", { class: "rule", x1: GUTTER, x2: width - 4, y1: lanesTop + i * laneHeight, y2: lanesTop + i * laneHeight })]),
   unplaced.length ? svg("text", { x: 0, y: laterTop - 6, class: "lane" }, "GPUs not chosen yet") : null,
-  forecast.jobs.map((job) => runsOf(job, lanes).map((run) =>
-    bar(job, x, lanesTop + run.first * laneHeight, (run.last - run.first + 1) * laneHeight, now))),
-  unplaced.slice(0, UNPLACED_MAX).map((job, i) => [label(job.label, laterTop + i * 20 + 14), bar(job, x, laterTop + i * 20, 20, now)])),
+  bars.map(({ job, tops, height }) => bar(job, x, tops[0], tops.length * height)),
+  unplaced.map((job, i) => label(job.label, laterTop + i * 20 + 14)),
+  labels(bars.filter((one) => one.height > 12), x)),
   left ? h("p", { class: "dim" }, left + (left === 1 ? " node is" : " nodes are") + " not drawn; filter by node.") : null];
 }
 
@@ -127,7 +144,8 @@ export async function view(query) {
       h("span", { class: "dim" }, "A bar fades where 8 of 10 jobs start or end.")),
     controls(query), gantt(forecast, nodes, query),
     forecast.left_out ? h("p", { class: "dim" }, forecast.left_out + " more jobs are left out.") : null,
-    forecast.unknown ? h("p", {}, link("jobs?state=queued,waiting,held", forecast.unknown + " waiting jobs"), " have no expected start.") : null,
+    forecast.unknown ? h("p", {}, link("jobs?state=queued,waiting,held", forecast.unknown + (forecast.unknown === 1 ? " waiting job" : " waiting jobs")),
+      forecast.unknown === 1 ? " has no expected start." : " have no expected start.") : null,
     forecast.jobs.length ? table((forecast.jobs.length - waiting) + " running, " + waiting + " expected to start", [
       { title: "Job", cell: (job) => link("job/" + job.id, job.label) }, { title: "Name", cell: (job) => job.name },
       { title: "User", cell: (job) => job.user }, { title: "Queue", cell: (job) => link("queues", job.queue) },

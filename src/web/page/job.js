@@ -80,7 +80,7 @@ function band(events, isOver) {
 function happened(timeline, job) {
   if (!timeline) return null;
   return h("section", {}, h("h2", {}, "What happened"), band(timeline, job.state === "ended"), h("ol", { class: "events" }, timeline.map((event) =>
-    h("li", {}, h("time", { datetime: event.at }, clock(event.at)), " ", h("strong", {}, WORDS[event.what] || event.what), event.text ? " " + event.text : ""))));
+    h("li", {}, h("time", { datetime: event.at }, clock(event.at, true)), " ", h("strong", {}, WORDS[event.what] || event.what), event.text ? " " + event.text : ""))));
 }
 
 // ---- why it waits, and what would help ----
@@ -153,7 +153,7 @@ function efficiency(usage) {
 // ---- all of it ----
 
 function actions(job, refresh) {
-  const verbs = job.state === "ended" ? ["requeue"] : job.state === "held" ? ["release", "cancel"]
+  const verbs = me.scope === "read" ? [] : job.state === "ended" ? ["requeue"] : job.state === "held" ? ["release", "cancel"]
     : job.state === "running" ? ["cancel"] : ["hold", "cancel"];
   return h("div", { class: "actions", role: "group", "aria-label": "Actions" }, verbs.map((verb) =>
     h("button", { type: "button", class: verb === "cancel" ? "danger" : null, onclick: async () => {
@@ -165,16 +165,18 @@ function actions(job, refresh) {
         notice(failure.message, true);
       }
       refresh();
-    } }, verb)), job.launch ? link("submit?like=" + job.id, "Submit one like it") : null);
+    } }, verb[0].toUpperCase() + verb.slice(1))), job.launch ? link("submit?like=" + job.id, "Submit one like it") : null);
 }
 
 // What an array or a stage is made of. A pipeline has a view of its own.
 function group(reply) {
   stop();
   if (reply.kind === "pipeline") location.replace("#/pipelines/" + reply.id);
-  return [h("h1", {}, (reply.kind || "group") + " " + reply.id + " " + (reply.name || "")),
-    h("p", {}, link("jobs?all=1&group=" + reply.id, "Its jobs"), reply.parent ? [" · ", link("pipelines/" + reply.parent, "Pipeline " + reply.parent)] : null),
-    facts(Object.entries(reply).filter(([, value]) => ["string", "number"].includes(typeof value)).map(([key, value]) => [key, String(value)]))];
+  const kind = reply.kind || "group";
+  return [h("h1", {}, kind[0].toUpperCase() + kind.slice(1) + " " + reply.id + " " + (reply.name || "") + " ", h("span", { class: stateClass(reply) }, reply.result)),
+    facts([["User", link("jobs?all=1&user=" + encodeURIComponent(reply.user), reply.user)], ["Part of", reply.parent ? link("job/" + reply.parent, String(reply.parent)) : null],
+      ["Jobs", link("jobs?all=1&group=" + reply.id, reply.ended_count + " of " + reply.job_count + " ended")], ["Not successful", reply.bad_count ? String(reply.bad_count) : null],
+      ["Submitted", clock(reply.submitted)], ["Ended", reply.ended ? clock(reply.ended) : null]])];
 }
 
 // The journal is read again when the job has changed, readings from time to time: the page does not wait for either.
@@ -208,16 +210,17 @@ export async function view(query, refresh, id) {
   }
   loadMore(job, refresh);
   const command = job.launch && job.launch.command ? job.launch.command.join(" ") : null;
-  return [h("h1", {}, "Job " + job.label + " ", h("span", { class: stateClass(job) }, job.result || job.state)), actions(job, refresh),
+  return [h("h1", {}, "Job " + job.label + (job.name ? " " + job.name + " " : " "), h("span", { class: stateClass(job) }, job.result || job.state)), actions(job, refresh),
     facts([["Name", job.name], ["Command", command], ["User", link("jobs?all=1&user=" + encodeURIComponent(job.user), job.user)], ["Queue", link("queues", job.queue)],
       ["Part of", job.group ? link("job/" + job.group, String(job.group)) : null], ["GPUs", job.gpus], ["Devices", job.devices && job.devices.length ? place(job) : null],
       ["Ran on", job.ran_on], ["Priority", String(job.priority)], ["Submitted", clock(job.submitted)], ["Wait", duration(job.wait_seconds)], ["Run", duration(job.run_seconds)],
       ["Expected end", end && end.expected ? clock(end.expected) + " (" + clock(end.low) + " to " + clock(end.high) + ")" : null],
       ["Cost", typeof job.cost === "number" && job.cost > 0 ? link("money?by=job", job.cost.toFixed(2)) : null],
-      ["Preempted", job.preemptions ? job.preemptions + " times" + (job.preempted_for ? ": " + job.preempted_for.text : "") : null],
+      ["Preempted", job.preemptions ? job.preemptions + (job.preemptions === 1 ? " time" : " times") + (job.preempted_for ? ": " + job.preempted_for.text : "") : null],
       ["Exit status", job.exit_code === null ? null : String(job.exit_code)], ["Reason", job.reason],
       ["Files", job.launch ? [job.launch.output, job.launch.error].filter(Boolean).join(", ") : null], ["Folder", job.launch ? job.launch.cwd : null],
       ["Warnings", (job.warnings || []).map((one) => one.text || "").join("; ")]]),
     reason(why, job, refresh), happened(shown.timeline, job), shown.charts.length ? h("section", {}, h("h2", {}, "Its GPUs"), h("div", { class: "charts" }, shown.charts)) : null,
-    efficiency(job.gpu_usage), shown.output];
+    efficiency(job.gpu_usage), shown.output,
+    me.administrator || me.user === job.user ? null : h("p", { class: "dim" }, "Only " + job.user + " and administrators can read the command and the output.")];
 }

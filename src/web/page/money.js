@@ -101,7 +101,8 @@ export async function view(query) {
     total.cost === null ? h("p", { class: "dim" }, "There are no prices; ", link("whatif", "the configuration"), " can set them: ", h("code", {}, "prices: {h100: 3.2}")) : null,
     ofAll !== null && ofAll < GOAL ? h("p", {}, "At " + percent(GOAL) + " these GPUs would do " + hours((GOAL - ofAll) * capacity) + " GPU-hours more useful work" +
       (own.perUseful ? ", worth " + amount((GOAL - ofAll) * capacity * own.perUseful) + " at today's cost of a useful GPU-hour." : ".")) : null,
-    rowsTable(report), scatter(report), overTime(report.periods, step),
+    rowsTable(report), h("p", { class: "dim" }, "Useful: the measured use of the allocated GPUs. Idle cost: the cost of GPUs that were allocated and idle, or not allocated. " +
+      "-: not measured, or no price."), scatter(report), overTime(report.periods, step),
     report.diagnoses.length ? table("why GPU time is not useful", [{ title: "Finding", cell: (one) => one.seen }, { title: "GPU-hours", number: true, cell: (one) => hours(one.gpu_hours) },
       { title: "Advice", wide: true, cell: (one) => one.advice }], report.diagnoses) : null,
     report.worst.length ? table("jobs that left most GPU time idle", [{ title: "Job", cell: (one) => link("job/" + one.label, one.label) }, { title: "Name", cell: (one) => one.name || "-" },

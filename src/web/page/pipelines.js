@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // #/pipelines: the list. #/pipelines/7: the stages of one, with their order, progress and critical path.
-import { ask, get } from "/web/api.js";
+import { ask, get, me } from "/web/api.js";
 import { clock, duration, facts, h, link, notice, svg, table } from "/web/dom.js";
 
 const WIDTH = 200, HEIGHT = 62, GAP_X = 46, GAP_Y = 16;
@@ -9,12 +9,12 @@ const CLASSES = { ok: "good", failed: "bad", lost: "bad", timeout: "bad", out_of
 function progress(one) { return one.ended_count + " of " + one.job_count + " jobs ended"; }
 
 function stateOf(one) {
-  if (one.result) return one.result;
+  if (one.result) return one.results && Object.keys(one.results).join() === "cancelled" ? "cancelled" : one.result; // it never ran
   if (one.active_count) return "running";
   return one.ended_count ? "partly done" : "waiting";
 }
 
-const stateClass = (state) => ({ ok: "good", failed: "bad", running: "good" }[state] || "dim");
+const stateClass = (state) => ({ ok: "good", failed: "bad", running: "good", cancelled: "warn" }[state] || "dim");
 
 // A stage stands to the right of all that it needs.
 function place(stages) {
@@ -79,6 +79,7 @@ function actions(one, refresh) {
   const button = (text, path, isDanger) => h("button", { type: "button", class: isDanger ? "danger" : null,
     onclick: () => act(text + " of " + one.kind + " " + one.name, path, refresh) }, text);
   const isOver = Boolean(one.result);
+  if (me.scope === "read") return null;
   return h("div", { class: "actions", role: "group", "aria-label": "Actions on " + one.name },
     isOver && !one.bad_count ? null : button(isOver ? "Continue from failures" : "Cancel", "/v1/jobs/" + one.id + (isOver ? "/requeue" : "/cancel"), !isOver));
 }
@@ -101,15 +102,15 @@ async function one(id, refresh) {
         (need.when === "ok" ? "" : " (" + need.when + ")")).join(", ") },
       { title: "Length", number: true, cell: (stage) => duration(stage.length_seconds) },
       { title: "Critical", cell: (stage) => (stage.critical ? "yes" : "") },
-      { title: "", cell: (stage) => h("button", { type: "button", onclick: () => act("Run again from stage " + stage.name,
-        "/v1/jobs/" + stage.id + "/requeue?following=1", refresh) }, "Rerun from here") },
+      ...(me.scope === "read" ? [] : [{ title: "", cell: (stage) => h("button", { type: "button", onclick: () => act("Run again from stage " + stage.name,
+        "/v1/jobs/" + stage.id + "/requeue?following=1", refresh) }, "Rerun from here") }]),
     ], pipeline.stages)];
 }
 
 export async function view(query, refresh, id) {
   if (id) return one(id, refresh);
   const { pipelines, older } = await get("/v1/pipelines");
-  return [h("h1", {}, "Pipelines"), pipelines.length ? table(pipelines.length + " pipelines" + (older ? ", the newest" : ""), [
+  return [h("h1", {}, "Pipelines"), pipelines.length ? table(pipelines.length + (pipelines.length === 1 ? " pipeline" : " pipelines") + (older ? ", the newest" : ""), [
     { title: "ID", cell: (pipeline) => link("pipelines/" + pipeline.id, pipeline.id) },
     { title: "Name", cell: (pipeline) => pipeline.name }, { title: "User", cell: (pipeline) => pipeline.user },
     { title: "State", cell: (pipeline) => h("span", { class: stateClass(stateOf(pipeline)) }, stateOf(pipeline)) },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tree with what each queue may have and has, and what each one had in the last days.
-import { get } from "/web/api.js";
+import { get, getAgain } from "/web/api.js";
 import { MS, lines } from "/web/chart.js";
 import { h, link, table } from "/web/dom.js";
 
@@ -32,21 +32,25 @@ function history(queues) {
       most: Math.max(1, queue.fair ?? 0, ...values) * 1.05, series: [{ name: "GPUs", class: "run", values }] }))));
 }
 
-function part(queue) {
-  const most = queue.limit === null ? Math.max(queue.given, queue.wanted, queue.guarantee, 1) : queue.limit || 1;
+// Of its limit; without a limit, of all GPUs.
+function part(queue, all) {
+  const most = queue.limit || all || 1;
   return h("meter", { min: "0", max: String(most), value: String(queue.given), "aria-label": "allocated in " + queue.name });
 }
 
 export async function view(query, refresh) {
-  const { queues } = await get("/v1/queues");
+  const [{ queues }, { gpus }] = await Promise.all([get("/v1/queues"), getAgain("/v1/overview")]);
+  const jobsOf = (queue, key) => queues.filter((one) => one.parent === queue.name).reduce((sum, one) => sum + jobsOf(one, key), queue[key]);
   loadWeek(refresh);
   const number = (title, key) => ({ title, number: true, cell: (queue) => queue[key] === null ? "-" : String(Math.round(queue[key] * 100) / 100) });
   return [h("h1", {}, "Queues"), table("GPUs by queue", [
-    { title: "Queue", cell: (queue) => " ".repeat(3 * queue.depth) + queue.name },
-    { title: "Use", cell: part },
+    { title: "Queue", cell: (queue) => "\u00a0".repeat(3 * queue.depth) + queue.name },
+    { title: "Use", cell: (queue) => part(queue, gpus.total) },
     number("Allocated", "given"), number("Guarantee", "guarantee"), number("Limit", "limit"), number("Borrowed", "borrowed"),
-    number("Lent", "lent"), number("Fair", "fair"), number("Running", "running"), number("Queued", "queued"), number("Weight", "weight"),
+    number("Lent", "lent"), number("Fair", "fair"), ...[["Running", "running"], ["Queued", "queued"]].map(([title, key]) => ({ title, number: true, cell: (queue) => String(jobsOf(queue, key)) })),
+     number("Weight", "weight"),
     { title: "Budget", number: true, cell: (queue) => queue.budget.amount === null ? "-" : queue.budget.spent.toFixed(2) + " of " + queue.budget.amount },
     { title: "GPU-hours", number: true, cell: (queue) => queue.gpu_hours.spent.toFixed(2) },
-  ], queues), history(queues)];
+  ], queues), h("p", { class: "dim" }, "Borrowed: above the guarantee. Lent: the part of the guarantee that other queues hold. " +
+    "Fair: what the queue would have if all GPUs were divided now. Running and Queued include the queues below."), history(queues)];
 }

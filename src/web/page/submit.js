@@ -52,7 +52,7 @@ function describe(reply) {
 
 function offers(choice) {
   const money = (value) => (value === null ? "-" : value.toFixed(2));
-  return [h("h2", {}, "Models"), h("p", { class: "dim" }, choice.text), table("price, wait and fit of each model", [
+  return [h("h2", {}, "Models"), h("p", { class: "dim" }, choice.text), table("price, wait and fit of each model: a rough estimate by the usual run time of your jobs and the present plan", [
     { title: "Model", cell: (one) => [one.model, one.chosen ? h("strong", {}, " first") : ""] },
     { title: "Fits", cell: (one) => (one.fits ? one.late ? "too slow" : "yes" : "no") },
     { title: "Wait", number: true, cell: (one) => duration(one.wait_seconds) }, { title: "Run", number: true, cell: (one) => duration(one.run_seconds) },
