@@ -9,7 +9,7 @@
 #include "daemon/hub.h"
 #include "io/file.h"
 #include "io/log.h"
-#include "io/peer.h"
+#include "io/net/peer.h"
 #include "wire/json.h"
 #include "wire/yaml.h"
 
