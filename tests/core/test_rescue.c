@@ -44,7 +44,8 @@ static struct state *world(void)
     return state;
 }
 
-static void start(struct state *state, usec_t at, const struct job *job)
+/* The one device of the one node, for its next attempt, whose number it returns. */
+static uint32_t grant(struct state *state, usec_t at, const struct job *job)
 {
     struct lease_member member = { .node = 0 };
     struct slice slice = { .milli = GPU_MILLI };
@@ -58,6 +59,13 @@ static void start(struct state *state, usec_t at, const struct job *job)
     tell(state, at,
          (struct event){ .kind = EVENT_GRANT,
                          .grant = { .job = job->id, .attempt = attempt, .lease = lease } });
+    return attempt;
+}
+
+static void start(struct state *state, usec_t at, const struct job *job)
+{
+    uint32_t attempt = grant(state, at, job);
+
     tell(
         state, at,
         (struct event){ .kind = EVENT_STARTED, .started = { .job = job->id, .attempt = attempt } });
@@ -262,20 +270,11 @@ static void who_has_not_started_leaves_any_sick_device_and_nothing_is_counted(vo
 {
     AUTO(state) struct state *state = world();
     const struct job *job = submit(state, (struct event_submit){ 0 });
-    struct lease_member member = { .node = 0 };
-    struct slice slice = { .milli = GPU_MILLI };
-    struct lease lease = { .members = &member,
-                           .members_count = 1,
-                           .slices = &slice,
-                           .slices_count = 1,
-                           .milli = GPU_MILLI };
     uint32_t device = 9;
     (void)unused;
 
     state->settings.watch.sick_jobs = SICK_STAY;
-    tell(state, 0,
-         (struct event){ .kind = EVENT_GRANT,
-                         .grant = { .job = job->id, .attempt = 1, .lease = lease } });
+    grant(state, 0, job);
     assert_int_equal(rescue_harm(state, job, &device), HARM_NONE);
     tell_device(state, 10, "its health check failed", HARM_NONE);
     assert_int_equal(rescue_harm(state, job, &device), HARM_LEAVE);
@@ -298,19 +297,10 @@ static void who_came_from_the_engine_stays_on_a_sick_device(void **unused)
 {
     AUTO(state) struct state *state = world();
     const struct job *job = submit(state, (struct event_submit){ .external = "slurm/4711" });
-    struct lease_member member = { .node = 0 };
-    struct slice slice = { .milli = GPU_MILLI };
-    struct lease lease = { .members = &member,
-                           .members_count = 1,
-                           .slices = &slice,
-                           .slices_count = 1,
-                           .milli = GPU_MILLI };
     uint32_t device = 9;
     (void)unused;
 
-    tell(state, 0,
-         (struct event){ .kind = EVENT_GRANT,
-                         .grant = { .job = job->id, .attempt = 1, .lease = lease } });
+    grant(state, 0, job);
     tell_device(state, 10, "in use by Slurm job 8", HARM_NONE);
     assert_int_equal(rescue_harm(state, job, &device), HARM_LEAVE);
     assert_false(rescue_may(state, job, HARM_LEAVE));

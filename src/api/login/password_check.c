@@ -66,10 +66,10 @@ static void read_answer(struct password_check *check)
     if (result->is_right) {
         result->uid = (uid_t)uid;
         memcpy(result->name, line + name_at, strlen(line + name_at) + 1);
-    } else
-        string_clean(result->reason, sizeof(result->reason),
-                     string_starts(line, "no ") ? line + 3 : "tarn-login gave no answer",
-                     string_starts(line, "no ") ? strlen(line + 3) : 25);
+        return;
+    }
+    const char *reason = string_starts(line, "no ") ? line + 3 : "tarn-login gave no answer";
+    string_clean(result->reason, sizeof(result->reason), reason, strlen(reason));
 }
 
 static void on_time(uv_timer_t *timer)
