@@ -30,6 +30,21 @@ MARKER = "E2E_MARKER"
 IS_ROOT = os.geteuid() == 0
 
 
+def why_not_as_others():
+    """Why no other user can run the programs that are tested: they may not enter a folder of mktemp -d, for example. "": they can."""
+    if not IS_ROOT:
+        return "needs root, to act as another user"
+    folder = BUILD
+    while folder != "/":
+        if not os.stat(folder).st_mode & 0o001:
+            return "other users may not enter %s" % folder
+        folder = os.path.dirname(folder)
+    return ""
+
+
+WHY_NOT_AS_OTHERS = why_not_as_others()
+
+
 def find_shim():
     places = [os.environ.get("TARN_SHIM_BINARY"), os.path.join(os.path.dirname(TARN), "tarn-shim"),
               os.path.join(BUILD, "src", "shim", "tarn-shim")]

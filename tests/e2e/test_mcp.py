@@ -10,7 +10,7 @@ import pytest
 
 import tarn_test
 from test_door import Box, log_in
-from tarn_test import IS_ROOT, PATIENCE_S, TARN, wait_until
+from tarn_test import PATIENCE_S, TARN, WHY_NOT_AS_OTHERS, wait_until
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -254,7 +254,7 @@ def test_with_read_only_there_are_no_actions(daemon, make_assistant):
         assert error["code"] == -32602 and "there is none" in error["message"]
 
 
-@pytest.mark.skipif(not IS_ROOT, reason="needs root, to run as another user")
+@pytest.mark.skipif(bool(WHY_NOT_AS_OTHERS), reason=WHY_NOT_AS_OTHERS)
 def test_the_rights_are_those_of_the_user_who_runs_it(make_daemon, make_assistant):
     daemon = make_daemon(options=["--all-users"])
     daemon.start()

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from tarn_test import HERE, IS_ROOT, Refused, TARN, as_user, wait_until
+from tarn_test import HERE, IS_ROOT, Refused, TARN, WHY_NOT_AS_OTHERS, as_user, wait_until
 
 TEAMS = {"queues": {"research": {"guarantee": 4, "users": {"each": 6}},
                     "vision": {"guarantee": 2, "weight": 2, "limit": 8}}}
@@ -227,7 +227,7 @@ def test_a_configuration_for_other_hardware_is_a_warning(make_daemon, tmp_path):
     assert daemon.api.get("/v1/config")["pools"] == {"edge": {"type": "dynamic", "model": "l4"}}
 
 
-@pytest.mark.skipif(not IS_ROOT, reason="needs root to act as another user")
+@pytest.mark.skipif(bool(WHY_NOT_AS_OTHERS), reason=WHY_NOT_AS_OTHERS)
 def test_doctor_does_not_judge_a_daemon_of_another_user_by_the_own_rights(make_daemon):
     daemon = make_daemon(options=["--all-users"])
     daemon.start()
