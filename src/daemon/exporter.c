@@ -15,7 +15,7 @@
 
 #include "api/api.h"
 #include "cli/command.h"
-#include "daemon/inventory.h"
+#include "daemon/nodes/inventory.h"
 #include "device/host.h"
 #include "device/sampler.h"
 #include "io/log.h"

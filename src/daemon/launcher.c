@@ -13,7 +13,7 @@
 #include "core/job/gang_size.h"
 #include "core/job/role.h"
 #include "core/state/attempt_launch.h"
-#include "daemon/inventory.h"
+#include "daemon/nodes/inventory.h"
 #include "io/file.h"
 #include "node/job_environment.h"
 #include "node/job_folders.h"

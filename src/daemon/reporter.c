@@ -10,7 +10,7 @@
 #include "control/submit.h"
 #include "core/state/attempt_launch.h"
 #include "daemon/arrival_notes.h"
-#include "daemon/inventory.h"
+#include "daemon/nodes/inventory.h"
 #include "io/log.h"
 #include "node/machine.h"
 #include "wire/json.h"

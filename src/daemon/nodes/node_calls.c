@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/node_calls.h"
+#include "daemon/nodes/node_calls.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/node_faults.h"
+#include "daemon/nodes/node_faults.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

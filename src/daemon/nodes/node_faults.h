@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NODE_FAULTS_H
-#define DAEMON_NODE_FAULTS_H
+#ifndef DAEMON_NODES_NODE_FAULTS_H
+#define DAEMON_NODES_NODE_FAULTS_H
 
 /* node_faults - tells the engine which of its nodes have a faulty device
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_NODE_CALLS_H
-#define DAEMON_NODE_CALLS_H
+#ifndef DAEMON_NODES_NODE_CALLS_H
+#define DAEMON_NODES_NODE_CALLS_H
 
 /* node_calls - tells the engine every second, and soon after a change, which of its nodes on call
  * the waiting jobs need
@@ -12,7 +12,7 @@
 
 #include "core/engine.h"
 #include "daemon/hub.h"
-#include "daemon/inventory.h"
+#include "daemon/nodes/inventory.h"
 
 struct node_calls;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/inventory.h"
+#include "daemon/nodes/inventory.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DAEMON_INVENTORY_H
-#define DAEMON_INVENTORY_H
+#ifndef DAEMON_NODES_INVENTORY_H
+#define DAEMON_NODES_INVENTORY_H
 
 /* inventory - updates the nodes and devices of the state from reports
  *
