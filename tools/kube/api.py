@@ -111,11 +111,19 @@ class Api:
             if reply.status != 200:
                 raise Refused("GET", path, reply.status, reply.read())
             rest = b""
-            while piece := reply.read1(1 << 16):
+            while piece := self.piece(reply):
                 *lines, rest = (rest + piece).split(b"\n")
                 yield from map(json.loads, lines)
         finally:
             connection.close()
+
+    @staticmethod
+    def piece(reply):
+        """Of a stream; b"" also when the server has gone away in the middle."""
+        try:
+            return reply.read1(1 << 16)
+        except http.client.IncompleteRead:
+            return b""
 
     # ---- objects ----
 

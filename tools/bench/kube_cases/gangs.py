@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Suspended Jobs of eight pods with a GPU each, which fill all nodes: seconds until all pods run. The Jobs exist before. Of tarn, the start of
 the daemon counts, too; Kueue and kube-scheduler run already, have made their Workloads, and begin when the ClusterQueue is opened."""
-import contextlib
 import statistics
 import time
 
 import kube_cluster
-from kube import operators
 from kube.waiting import wait_until
-from kube_cases import PATIENCE_S, Bindings, create_all, empty_space, spread, tarn_on
+from kube_cases import PATIENCE_S, Bindings, create_all, empty_space, kueue, spread, tarn_on
 
 NODES, PODS = 1000, 8000
 GANG = 8
@@ -27,50 +25,15 @@ def with_tarn(arguments, cluster, space):
         return max(bindings.wait().values()) - begin
 
 
-def objects_of_kueue(arguments, space):
-    named = {"flavors": [{"name": "default", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": arguments.nodes * 8}]}],
-             "coveredResources": ["nvidia.com/gpu"]}
-    group = "kueue.x-k8s.io/v1beta1"
-    return [{"apiVersion": group, "kind": "ResourceFlavor", "metadata": {"name": "default"}},
-            {"apiVersion": group, "kind": "ClusterQueue", "metadata": {"name": "all"},
-             "spec": {"namespaceSelector": {}, "stopPolicy": "Hold", "resourceGroups": [named]}},
-            {"apiVersion": group, "kind": "LocalQueue", "metadata": {"name": "all", "namespace": space}, "spec": {"clusterQueue": "all"}}]
-
-
-@contextlib.contextmanager
-def kueue(arguments, cluster, space):
-    """It and kube-scheduler run, and hold all Jobs. Its webhooks are gone afterwards."""
-    operators.start(cluster, "kueue")
-    wait_until("Kueue takes its objects", lambda: apply(cluster, objects_of_kueue(arguments, space)))
-    cluster.launch_scheduler()
-    try:
-        yield
-    finally:
-        for name in ("kueue", "kube-scheduler"):
-            cluster.kill(name)
-        for kind in ("mutating", "validating"):
-            cluster.api.delete(f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/kueue-{kind}-webhook-configuration")
-
-
-def apply(cluster, things):
-    try:
-        return cluster.api.apply(things)
-    except kube_cluster.Refused as refused:
-        if refused.status != 500:  # its webhook does not answer yet
-            raise
-        return None
-
-
 def with_kueue(arguments, cluster, space):
-    group, count = "/apis/kueue.x-k8s.io/v1beta1", arguments.pods // GANG
-    with kueue(arguments, cluster, space):
+    count = arguments.pods // GANG
+    with kueue.running(cluster, kueue.queues({"all": arguments.nodes * 8}, space, stopPolicy="Hold")):
         bindings = create_jobs(arguments, cluster, space, labels={"kueue.x-k8s.io/queue-name": "all"})
-        wait_until("Kueue has all Workloads", lambda: len(cluster.api.get(f"{group}/namespaces/{space}/workloads")["items"]) == count, PATIENCE_S)
+        wait_until("Kueue has all Workloads", lambda: len(kueue.workloads(cluster, space)) == count, PATIENCE_S)
         begin = time.monotonic()
-        cluster.api.patch(f"{group}/clusterqueues/all", {"spec": {"stopPolicy": "None"}})
+        cluster.api.patch(f"{kueue.PATH}/clusterqueues/all", {"spec": {"stopPolicy": "None"}})
         seconds = max(bindings.wait().values()) - begin
-        cluster.api.delete(f"/apis/batch/v1/namespaces/{space}/jobs", propagationPolicy="Background")
-        wait_until("no Workload is left", lambda: not cluster.api.get(f"{group}/namespaces/{space}/workloads")["items"], PATIENCE_S)
+        kueue.clear(cluster, space)
         return seconds
 
 
@@ -78,7 +41,7 @@ WAYS = {"tarn": with_tarn, "Kueue": with_kueue}
 
 
 def run(arguments):
-    reason = operators.missing("kueue")
+    reason = kueue.missing()
     if reason:
         raise SystemExit(f"tools/bench/kube: {reason}")
     seconds = {name: [] for name in WAYS}
