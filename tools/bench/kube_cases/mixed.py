@@ -3,6 +3,7 @@
 themselves. Each team has half of the GPUs as its quota, may borrow the rest, and takes its own back by preemption: tarn with guarantees and
 preemptible jobs; Kueue with a cohort and reclaimWithinCohort, and kube-scheduler filling nodes one after the other. Wasted is the time of
 pods that ran and did not succeed. Nobody states how long a job takes."""
+import collections
 import os
 import threading
 import time
@@ -59,8 +60,8 @@ class Watcher(threading.Thread):
             seen[2], seen[3] = now, phase == "Succeeded"
 
     def is_done(self, jobs):
-        succeeded = [number for number, _, _, is_right in list(self.pods.values()) if is_right]
-        return len(succeeded) == sum(job.nodes for job in jobs)
+        ended = collections.Counter(number for number, _, _, is_right in list(self.pods.values()) if is_right)
+        return all(ended[job.number] >= job.nodes for job in jobs)
 
     def tell(self, jobs):
         """A gang has started when as many pods as it has have run."""
