@@ -421,7 +421,7 @@ static void set_job(const struct job_environment *s, string_list *env)
         set(env, "TARN_IN", "%s", s->folders->in);
     if (s->folders->checkpoint)
         set(env, "TARN_CHECKPOINT", "%s", s->folders->checkpoint);
-    if (job->checkpoint_every > 0)
+    if (job_has_interval(job))
         set(env, "TARN_CHECKPOINT_EVERY", "%" PRId64, job->checkpoint_every / USEC_PER_SEC);
 }
 

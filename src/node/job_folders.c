@@ -181,7 +181,7 @@ static int make_steps(const struct job_folders_query *query, struct job_folders 
 /* A job that is started more than once may continue from a checkpoint. */
 static bool has_checkpoint(const struct job *job)
 {
-    return job->retry_max > 0 || job->is_preemptible || job->checkpoint_every > 0;
+    return job->retry_max > 0 || job->is_preemptible || job_has_interval(job);
 }
 
 int job_folders_make(const struct job_folders_query *query, struct job_folders *ret,

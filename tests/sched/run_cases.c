@@ -822,7 +822,8 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
         .deadline = duration_of(run, "deadline", 0),
         .preemptible = has(run, "preemptible"),
         .restart_cost = duration_of(run, "restart", 0),
-        .checkpoint_every = duration_of(run, "checkpoint", 0),
+        .checkpoint_every =
+            has(run, "checkpoint=never") ? USEC_NEVER : duration_of(run, "checkpoint", 0),
         .resize = has(run, "never-resized") ? RESIZE_NEVER : RESIZE_RESTART,
         .goes_on = has(run, "goes-on"),
         .heals = (uint32_t)number_of(run, "heals", 0),

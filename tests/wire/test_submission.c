@@ -368,6 +368,7 @@ static void a_job_says_how_it_saves_its_work(void **state)
     struct submission *submission = parsed(
         "run: x\ngrace: 1m\ncheckpoint: {every: 10m, takes: 30s, signal: SIGUSR2, grace: 60}\n");
     AUTO(submission) struct submission *other = parsed("run: x\ncheckpoint: {every: auto}\n");
+    AUTO(submission) struct submission *never = parsed("run: x\ncheckpoint: {every: never}\n");
     const struct job_draft *job = only_job(submission);
 
     assert_int_equal(job->checkpoint_every, 10 * USEC_PER_MIN);
@@ -377,6 +378,7 @@ static void a_job_says_how_it_saves_its_work(void **state)
     assert_false(job->checkpoint_auto);
     assert_true(only_job(other)->checkpoint_auto);
     assert_int_equal(only_job(other)->checkpoint_every, 0);
+    assert_int_equal(only_job(never)->checkpoint_every, USEC_NEVER);
     assert_int_equal(only_job(other)->grace, -1);
 }
 
@@ -391,7 +393,7 @@ static void a_bad_checkpoint_is_refused_in_words(void **state)
         { "checkpoint: {evry: 1m}",
           "x.yaml:2: checkpoint: unknown key 'evry'; did you mean 'every'?" },
         { "checkpoint: {every: 10ms}",
-          "x.yaml:2: checkpoint: every: '10ms': expected 1s or more, or auto" },
+          "x.yaml:2: checkpoint: every: '10ms': expected 1s or more, auto or never" },
         { "checkpoint: {every: unlimited}", "x.yaml:2: checkpoint: every: longer than a year" },
         { "checkpoint: {takes: 2d}", "x.yaml:2: checkpoint: takes: longer than a day" },
         { "checkpoint: {signal: KILL}",

@@ -162,15 +162,16 @@ static json_t *view_checkpoint(const struct api *api, const struct job *job)
 
     if (every == 0 && !job->checkpoint_is_auto && job->run->checkpointed == 0)
         return json_null();
-    if (every > 0 && job->run->lease) {
+    if (job_has_interval(job) && job->run->lease) {
         json_decref(waste);
         waste =
             json_real((double)daly_waste(job_checkpoint_takes(job), every, state_mtbf(state, job)) /
                       DALY_WASTE_ONE);
     }
     return json_pack(
-        "{s:o, s:b, s:o, s:o, s:o, s:o}", "every", every > 0 ? view_seconds(every) : json_null(),
-        "auto", job->checkpoint_is_auto, "takes", view_seconds(job_checkpoint_takes(job)), "last",
+        "{s:o, s:b, s:b, s:o, s:o, s:o, s:o}", "every",
+        job_has_interval(job) ? view_seconds(every) : json_null(), "auto", job->checkpoint_is_auto,
+        "never", every == USEC_NEVER, "takes", view_seconds(job_checkpoint_takes(job)), "last",
         view_time(api, job->run->checkpointed), "unsaved_seconds",
         job_is_active(job) ? view_seconds(job_unsaved(job, api_now(api))) : json_null(),
         "expected_waste", waste);

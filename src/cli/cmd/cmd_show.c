@@ -330,7 +330,9 @@ static void add_checkpoint(struct text *text, const json_t *job)
         text_printf(&line, "every %s%s", field_duration(checkpoint, "every", buffer),
                     is_auto ? ", chosen by tarn" : "");
     else
-        text_add(&line, is_auto ? "interval chosen by tarn at the start" : "when tarn stops it");
+        text_add(&line, is_auto ? "interval chosen by tarn at the start"
+                        : field_is_true(checkpoint, "never") ? "never"
+                                                             : "when tarn stops it");
     if (field_seconds(checkpoint, "takes") > 0)
         text_printf(&line, " · takes %s", field_duration(checkpoint, "takes", buffer));
     if (!field_is_null(checkpoint, "expected_waste"))

@@ -106,6 +106,11 @@ bool job_may_become(enum job_state from, enum job_state to)
     return transitions[from][to];
 }
 
+bool job_has_interval(const struct job *job)
+{
+    return job->checkpoint_every > 0 && job->checkpoint_every != USEC_NEVER;
+}
+
 usec_t job_unsaved(const struct job *job, usec_t now)
 {
     const struct job_run *run = job->run;

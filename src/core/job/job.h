@@ -154,7 +154,7 @@ struct job {
     usec_t estimate;         /* estimated run time, as submitted; 0: none */
     usec_t deadline;         /* 0: none */
     usec_t restart_cost;     /* run time that a stop and restart costs */
-    usec_t checkpoint_every; /* 0: it saves its work when it is stopped */
+    usec_t checkpoint_every; /* 0: it saves its work when it is stopped; USEC_NEVER: never */
     usec_t fair_from;        /* the fair clock (pressure.h) when it was submitted */
     uint32_t user;           /* number in the state */
     uint32_t uid, gid;
@@ -198,6 +198,8 @@ void job_set_cancel(struct job_run *run, const char *by, const char *reason);
 
 /* Run time of this attempt that a stop at `now` would lose. */
 usec_t job_unsaved(const struct job *job, usec_t now);
+/* Whether it saves its work in intervals, of checkpoint_every. */
+bool job_has_interval(const struct job *job);
 
 enum { JOB_OOM_RETRIES = 3 }; /* retries with more memory, even if `retry` allows fewer */
 

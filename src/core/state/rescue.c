@@ -33,7 +33,8 @@ enum harm rescue_harm(const struct state *state, const struct job *job, uint32_t
 /* It goes on later where it was. */
 static bool saves_its_work(const struct job *job)
 {
-    return job->is_preemptible || job->checkpoint_every > 0 || job->checkpoint_is_auto;
+    return job->checkpoint_every != USEC_NEVER &&
+           (job->is_preemptible || job->checkpoint_every > 0 || job->checkpoint_is_auto);
 }
 
 bool rescue_may(const struct state *state, const struct job *job, enum harm harm)

@@ -20,7 +20,7 @@ enum gpu_work model_work(const struct job *job, const struct request *request)
         if (part->gpu_alternatives > 0)
             devices += (uint64_t)part->gpus[0].count * part->members;
     }
-    bool is_training = devices > 1 || job->checkpoint_every > 0 || job->checkpoint_is_auto ||
+    bool is_training = devices > 1 || job_has_interval(job) || job->checkpoint_is_auto ||
                        job->estimate >= TRAINING_LEAST_H * USEC_PER_HOUR;
     return is_training ? WORK_TRAINING : WORK_INFERENCE;
 }

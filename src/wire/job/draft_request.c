@@ -280,9 +280,13 @@ static int read_every(const struct draft_key *key, struct job_draft *draft)
     draft->checkpoint_auto = strcmp(key->text, "auto") == 0;
     if (draft->checkpoint_auto)
         return 0;
+    if (strcmp(key->text, "never") == 0) {
+        *every = USEC_NEVER;
+        return 0;
+    }
     int code = reader_duration(key->reader, key->object, key->name, every);
     if (code == 0 && *every < USEC_PER_SEC)
-        return key_fail(key, -EINVAL, "'%.40s': expected 1s or more, or auto", key->text);
+        return key_fail(key, -EINVAL, "'%.40s': expected 1s or more, auto or never", key->text);
     if (code == 0 && *every > 365 * USEC_PER_DAY)
         return key_fail(key, -ERANGE, "longer than a year");
     return code;
@@ -309,7 +313,7 @@ static int read_grace(const struct draft_key *key, struct job_draft *draft)
 int draft_read_checkpoint(const struct draft_key *key, struct job_draft *draft)
 {
     static const struct draft_row rows[] = {
-        { "every", .read = read_every, .expected = "a duration, or auto" },
+        { "every", .read = read_every, .expected = "a duration, auto or never" },
         { "takes", .read = read_duration, .offset = OF_DRAFT(checkpoint_takes), UP_TO_A_DAY },
         { "signal", .read = read_signal, .expected = "a signal" },
         { "grace", .read = read_grace, .offset = OF_DRAFT(grace), UP_TO_A_DAY },
