@@ -98,6 +98,16 @@ def test_a_gang_that_does_not_fit_holds_nothing(cluster, daemon, space):
         [one for one in cluster.api.pods(space) if one["metadata"]["name"][0] == "g" and one["status"]["phase"] == "Running"]) == 8)
 
 
+def test_a_pod_says_how_it_saves_its_work(cluster, daemon, space):
+    create(cluster, space, mine("silent", gpus=1), mine("saves", gpus=1, annotations={"tarn.dev/checkpoint": "10m"}),
+           mine("when-stopped", gpus=1, annotations={"tarn.dev/checkpoint": "stop"}))
+    cluster.wait_pods(space, "Running", 3)
+    found = {job["name"]: daemon.api.job(job["id"])["checkpoint"] for job in daemon.api.jobs()}
+    assert found["silent"]["never"] and found["silent"]["every"] is None
+    assert found["saves"]["every"] == 600 and not found["saves"]["never"]
+    assert found["when-stopped"] is None
+
+
 def test_who_waits_is_told_why(cluster, daemon, space):
     create(cluster, space, mine("huge", gpus=9), *[mine(f"p{number}", gpus=8) for number in range(8)])
     cluster.wait_pods(space, "Running", 8)

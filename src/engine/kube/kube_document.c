@@ -189,6 +189,15 @@ static int add_apart(json_t *document, const struct kube_pod *const *pods, uint3
     return 0;
 }
 
+/* Of a pod that states nothing, the work is lost when it is evicted. */
+static void add_checkpoint(json_t *document, const struct kube_pod *pod)
+{
+    const char *every = pod->checkpoint[0] ? pod->checkpoint : "never";
+
+    if (strcmp(every, "stop") != 0)
+        json_object_set_new(document, "checkpoint", json_pack("{s:s}", "every", every));
+}
+
 static void add_times(json_t *document, const struct kube_pod *pod)
 {
     if (pod->limit_s > 0) /* Kubernetes ends it: tarn's limit is a little later */
@@ -223,6 +232,7 @@ char *kube_document(const struct kube_pod *const *pods, uint32_t count, struct k
     json_object_set_new(document, "requeue", json_boolean(has_owner));
     if (first->preemptible >= 0) /* else the queue decides */
         json_object_set_new(document, "preemptible", json_boolean(first->preemptible));
+    add_checkpoint(document, first);
     add_times(document, first);
     if (code == 0 && !is_alike)
         code = add_roles(document, pods, count, nodes, err);

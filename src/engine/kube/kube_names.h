@@ -16,9 +16,10 @@
 /* Of a pod or a Job. */
 #define KUBE_QUEUE       KUBE_PREFIX "queue" /* label: the queue; as a gate: waits for tarn */
 #define KUBE_GANG        KUBE_PREFIX "gang"  /* label: pods of one namespace that start together */
-#define KUBE_GANG_SIZE   KUBE_PREFIX "gang-size" /* annotation: how many */
-#define KUBE_ESTIMATE    KUBE_PREFIX "estimate"  /* annotation: expected run time */
-#define KUBE_SHARE       KUBE_PREFIX "share"     /* annotation: a part of a GPU, "0.5", "mem=20G" */
+#define KUBE_GANG_SIZE   KUBE_PREFIX "gang-size"  /* annotation: how many */
+#define KUBE_ESTIMATE    KUBE_PREFIX "estimate"   /* annotation: expected run time */
+#define KUBE_CHECKPOINT  KUBE_PREFIX "checkpoint" /* annotation: how often it saves its work */
+#define KUBE_SHARE       KUBE_PREFIX "share" /* annotation: a part of a GPU, "0.5", "mem=20G" */
 #define KUBE_PREEMPTIBLE KUBE_PREFIX "preemptible" /* annotation: "true", "false" */
 
 /* Set by tarn, in the request that binds the pod. */

@@ -488,6 +488,7 @@ void *kube_pod_read(const json_t *object)
         .limit_s = kube_number(spec, "activeDeadlineSeconds", 0),
         .grace_s = kube_number(spec, "terminationGracePeriodSeconds", GRACE_S),
         .estimate = mem_string(kube_text(notes, KUBE_ESTIMATE)),
+        .checkpoint = mem_string(kube_text(notes, KUBE_CHECKPOINT)),
         .preemptible = read_preemptible(about),
         .gpus = mem_string(kube_text(notes, KUBE_GPUS)),
         .output = mem_string(kube_text(notes, KUBE_OUTPUT)),
@@ -518,10 +519,11 @@ void kube_pod_destroy(void *value)
 
     if (!pod)
         return;
-    char *const owned[] = { pod->uid,     pod->namespace, pod->name,    pod->version,
-                            pod->node,    pod->scheduler, pod->queue,   pod->device,
-                            pod->refused, pod->estimate,  pod->reason,  pod->gpus,
-                            pod->output,  pod->share,     pod->arrival, pod->waits };
+    char *const owned[] = { pod->uid,       pod->namespace, pod->name,    pod->version,
+                            pod->node,      pod->scheduler, pod->queue,   pod->device,
+                            pod->refused,   pod->estimate,  pod->reason,  pod->gpus,
+                            pod->output,    pod->share,     pod->arrival, pod->waits,
+                            pod->checkpoint };
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         free(owned[i]);
     kube_group_release(&pod->group);

@@ -60,6 +60,7 @@ struct kube_pod {
     int64_t limit_s; /* activeDeadlineSeconds; 0: none */
     int64_t grace_s;
     char *estimate;      /* "": none */
+    char *checkpoint;    /* "": not stated */
     int8_t preemptible;  /* 1 yes, 0 no, -1 not stated */
     char *arrival;       /* KUBE_ARRIVAL; "": none */
     char *gpus, *output; /* KUBE_GPUS, KUBE_OUTPUT; "": none */
