@@ -309,6 +309,8 @@ static void rank_claim(struct contenders *claims, struct contender *claim,
     claim->cause = claim->tier;
     if (!claim->is_running && job->is_awaited)
         claim->tier = CLAIM_AWAITED;
+    if (claim->is_running && job->checkpoint_every == USEC_NEVER)
+        claim->tier = CLAIM_UNSAVED;
     claim->is_patient = !claim->is_running && !job->is_awaited && is_patient(state, job);
     if (claim->is_running && state->now - from < owed) {
         claim->tier = CLAIM_FIXED;

@@ -28,6 +28,7 @@
  * GPUs. They are sorted by priority, then tier, then key, then time of submission:
  *
  *   fixed      has not run for its restart cost yet: stopping it now would be a pure loss
+ *   unsaved    runs, and never saves its work: only a higher priority is worth the loss of all
  *   awaited    others were stopped for it
  *   protected  is on its line (ordering/plain.h): only with the default order. Earlier ones first.
  *   deadline   would miss its deadline if it waited on, and can still meet it
@@ -74,6 +75,7 @@ enum contender_tier {
     CLAIM_DEADLINE,
     CLAIM_PROTECTED,
     CLAIM_AWAITED,
+    CLAIM_UNSAVED,
     CLAIM_FIXED
 };
 

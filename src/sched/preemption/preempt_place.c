@@ -123,8 +123,11 @@ static bool try_place(struct packing *packing, struct contender *claim)
 /* May this one be moved for that one? */
 static bool may_move(const struct contender *claim, const struct contender *other)
 {
-    return other->is_kept && other->is_selected && other->tier != CLAIM_FIXED &&
-           other->milli < claim->milli && other->job->priority <= claim->job->priority;
+    bool is_firm = other->tier == CLAIM_FIXED ||
+                   (other->tier == CLAIM_UNSAVED && other->job->priority == claim->job->priority);
+
+    return other->is_kept && other->is_selected && !is_firm && other->milli < claim->milli &&
+           other->job->priority <= claim->job->priority;
 }
 
 static void move(struct packing *packing, uint32_t number)
