@@ -107,8 +107,9 @@ static void what_cannot_be_honoured_is_named(void **state)
           "it requests both nvidia.com/gpu and amd.com/gpu" },
         { "\"containers\":[{\"resources\":{\"limits\":{\"cpu\":\"many\"}}}]",
           "cpu: 'many' is not a quantity" },
-        { "\"containers\":[],\"resourceClaims\":[{\"name\":\"g\"}]",
-          "resource claims (DRA) are not supported" },
+        { "\"containers\":[{\"resources\":{\"limits\":{\"nvidia.com/gpu\":1}}}],"
+          "\"resourceClaims\":[{\"name\":\"g\",\"resourceClaimName\":\"one\"}]",
+          "it has ResourceClaims, and requests nvidia.com/gpu" },
         { "\"containers\":[],\"affinity\":{\"podAntiAffinity\":{"
           "\"requiredDuringSchedulingIgnoredDuringExecution\":[{}]}}",
           "required podAntiAffinity is supported between pods with the same labels on one node "
@@ -738,7 +739,7 @@ static void volumes_are_part_of_the_words(void **state)
     AUTO_FREE char *words = kube_fits_words(fits);
 
     assert_string_equal(
-        words, "node affinity of a volume zone In a, or a taint that it does not tolerate");
+        words, "node affinity of a volume or claim zone In a, or a taint that it does not tolerate");
     json_decref(fits);
     assert_null(kube_claims_fits(NULL, pod, &err));
     assert_non_null(strstr(err.text, "the volumes of the cluster are not known"));
