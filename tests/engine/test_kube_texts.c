@@ -739,7 +739,8 @@ static void volumes_are_part_of_the_words(void **state)
     AUTO_FREE char *words = kube_fits_words(fits);
 
     assert_string_equal(
-        words, "node affinity of a volume or claim zone In a, or a taint that it does not tolerate");
+        words,
+        "node affinity of a volume or claim zone In a, or a taint that it does not tolerate");
     json_decref(fits);
     assert_null(kube_claims_fits(NULL, pod, &err));
     assert_non_null(strstr(err.text, "the volumes of the cluster are not known"));
