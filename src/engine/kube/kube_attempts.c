@@ -334,6 +334,16 @@ const char *kube_attempts_trouble(struct kube_attempts *attempts, uint64_t job, 
 
 /* ---- pods ---- */
 
+/* How many devices a bound pod has; its claims may not be known yet. */
+static uint32_t devices_of(const struct kube_pod *pod)
+{
+    uint32_t count = pod->gpus[0] != '\0';
+
+    for (const char *at = strchr(pod->gpus, ','); at; at = strchr(at + 1, ','))
+        count++;
+    return pod->resource_claims ? count : pod->device_count;
+}
+
 /* After a restart: what the annotation and the binding say. */
 static void learn(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod)
 {
@@ -349,7 +359,7 @@ static void learn(struct kube_attempts *attempts, struct slot *slot, const struc
         return;
     slot->node = mem_string(pod->node);
     slot->gpus = mem_string(pod->gpus);
-    slot->device_count = pod->device_count;
+    slot->device_count = devices_of(pod);
     kube_nodes_hold(attempts->nodes, slot->node, slot->gpus, true);
 }
 

@@ -114,7 +114,10 @@ static void sort_pod(struct known_pod *known)
     bool is_over = pod->phase == KUBE_SUCCEEDED || pod->phase == KUBE_FAILED;
 
     charge(known, CHARGE_NONE);
-    kube_dra_resolve(only.dra, known->pod);
+    if (is_over) /* another pod may be the first to get what it shared */
+        kube_dra_forget(only.dra, pod);
+    else if (pod->node[0] || is_waiting(pod))
+        kube_dra_resolve(only.dra, known->pod);
     bool is_ours = kube_attempts_see(only.attempts, pod);
     known->is_expected = !is_ours && kube_attempts_expects(only.attempts, pod);
     if (!is_ours && is_waiting(pod))

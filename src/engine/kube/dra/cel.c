@@ -199,10 +199,9 @@ static int open_frame(struct parser *parser, struct frame frame)
 /* Operators whose right side is complete, because what follows binds less than they do. */
 static void apply_operators(struct parser *parser, enum precedence least)
 {
-    struct frame *last;
-
-    while ((last = last_frame(parser)) && last->kind == FRAME_OPERATOR &&
-           last->precedence >= least) {
+    for (const struct frame *last = last_frame(parser);
+         last && last->kind == FRAME_OPERATOR && last->precedence >= least;
+         last = last_frame(parser)) {
         emit(parser, last->op, 0, NULL);
         parser->frames.count--;
     }
@@ -298,7 +297,7 @@ static bool is_posix(const char *pattern)
         strstr(pattern, "*?") || strstr(pattern, "+?") || strstr(pattern, "??") ||
         strstr(pattern, "()"))
         return false;
-    for (const char *at = pattern; (at = strchr(at, '\\')); at += 2) {
+    for (const char *at = strchr(pattern, '\\'); at; at = strchr(at + 2, '\\')) {
         if (!ispunct((unsigned char)at[1]) || strchr(pattern, '['))
             return false;
     }

@@ -77,17 +77,18 @@ static struct value of_semver(const char *text)
 
 static struct value of_attribute(const json_t *attribute)
 {
-    const json_t *value;
+    const json_t *text = json_object_get(attribute, "string");
+    const json_t *number = json_object_get(attribute, "int");
+    const json_t *truth = json_object_get(attribute, "bool");
+    const json_t *version = json_object_get(attribute, "version");
 
-    if ((value = json_object_get(attribute, "string")))
-        return of_string(json_string_value(value));
-    if ((value = json_object_get(attribute, "int")))
-        return of_int(json_integer_value(value));
-    if ((value = json_object_get(attribute, "bool")))
-        return of_bool(json_is_true(value));
-    if ((value = json_object_get(attribute, "version")))
-        return of_semver(json_string_value(value));
-    return no_value;
+    if (json_is_string(text))
+        return of_string(json_string_value(text));
+    if (number)
+        return of_int(json_integer_value(number));
+    if (truth)
+        return of_bool(json_is_true(truth));
+    return json_is_string(version) ? of_semver(json_string_value(version)) : no_value;
 }
 
 /* An amount of a capacity, which jansson reads as a string, or as a number. */
