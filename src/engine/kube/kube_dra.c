@@ -20,7 +20,8 @@ struct kube_dra {
     struct dra_claims *claims;
     struct dra_filters *filters;
     struct dra_allocator *allocator;
-    bool is_absent; /* the API server does not serve such objects */
+    bool is_absent; /* there are no such objects for tarn, because: */
+    const char *why_absent;
     uint64_t swept_at;
     bool (*is_stray)(const char *pod_uid); /* while they are swept */
     char *mixed;                           /* a node where a vendor's slices are left out */
@@ -87,7 +88,7 @@ static void on_claim(void *user, enum kube_event event, void *object)
     kube_dra_see(user, KUBE_DRA_CLAIM, event, object);
 }
 
-static void on_group(void *user, const struct kube_reply *reply)
+static void on_first(void *user, const struct kube_reply *reply)
 {
     struct kube_dra *dra = user;
     static const struct kube_watch watches[KUBE_DRA_KINDS] = {
@@ -106,6 +107,9 @@ static void on_group(void *user, const struct kube_reply *reply)
     };
 
     dra->is_absent = !kube_reply_is_ok(reply);
+    dra->why_absent = reply->status == KUBE_NOT_FOUND
+                          ? "the API server does not serve resource.k8s.io/v1"
+                          : "the daemon may not list resourceclaims of resource.k8s.io";
     if (dra->is_absent)
         log_line(LOG_INFO, "has no devices by ResourceClaims (DRA) reason='%s'", reply->words);
     for (size_t i = 0; i < KUBE_DRA_KINDS && !dra->is_absent; i++) {
@@ -119,9 +123,9 @@ static void on_group(void *user, const struct kube_reply *reply)
 void kube_dra_watch(struct kube_dra *dra)
 {
     kube_client_call(dra->client, &(struct kube_call){ .method = "GET",
-                                                       .path = DRA_API,
+                                                       .path = DRA_API "/resourceclaims?limit=1",
                                                        .patience_ms = PATIENCE_MS,
-                                                       .done = on_group,
+                                                       .done = on_first,
                                                        .user = dra });
 }
 
@@ -158,9 +162,7 @@ void kube_dra_resolve(struct kube_dra *dra, struct kube_pod *pod)
     free(pod->unresolved);
     pod->unresolved = NULL;
     int code = dra->is_absent
-                   ? error_set(&err, -ENOTSUP,
-                               "it has ResourceClaims, and the API server does not serve "
-                               "resource.k8s.io/v1")
+                   ? error_set(&err, -ENOTSUP, "it has ResourceClaims, and %s", dra->why_absent)
                    : dra_demand_read(dra->claims, &about, &demand, &err);
     if (code < 0) {
         pod->unresolved = mem_string(err.text);

@@ -33,7 +33,7 @@ struct kube_dra_told {
 struct kube_dra *kube_dra_create(struct kube_client *client, const struct kube_dra_told *told);
 void kube_dra_destroy(struct kube_dra *dra); /* NULL is fine */
 
-/* Find out whether the API server has such objects, and watch them. */
+/* Find out whether the API server has such objects, and tarn may see them; then watch them. */
 void kube_dra_watch(struct kube_dra *dra);
 /* What there is is known. */
 bool kube_dra_is_known(const struct kube_dra *dra);
