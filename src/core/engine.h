@@ -155,6 +155,12 @@ struct engine_outcome {
     char reason[160];                  /* for FAILED and LOST: "no such file: /bin/nope" */
 };
 
+/* What an engine says of a device beside what probe_device has. */
+struct engine_device_note {
+    const char *labels; /* comma-separated, of this device alone; "": none */
+    const char *kind;   /* "tpu", "nic" ...; "": a GPU */
+};
+
 /* A node as an engine reports it. cpu_milli and memory_mib exclude what others use of it. */
 struct engine_node {
     const char *name;
@@ -167,6 +173,7 @@ struct engine_node {
     bool is_on_call; /* with is_down: the engine can bring it up; see want() */
     const struct probe_device *devices;
     const int64_t *foreign_mib; /* memory of foreign processes, for each device; NULL: none */
+    const struct engine_device_note *notes; /* for each device; NULL: none */
     uint32_t device_count;
 };
 
@@ -297,7 +304,7 @@ struct engine_options {
 };
 
 /* A module exports this as tarn_engine_module. The version changes with this header. */
-enum { ENGINE_MODULE_VERSION = 13 };
+enum { ENGINE_MODULE_VERSION = 14 };
 
 struct engine_module {
     uint32_t version;

@@ -185,6 +185,8 @@ def test_tarn_may_do_what_it_does_and_no_more(cluster, installed):
     assert can(cluster, "list", "", "pods") and can(cluster, "create", "", "pods", subresource="binding")
     assert can(cluster, "update", "coordination.k8s.io", "leases", "kube-system", name="tarn")
     assert can(cluster, "create", "events.k8s.io", "events") and not can(cluster, "delete", "events.k8s.io", "events")
+    assert can(cluster, "patch", "resource.k8s.io", "resourceclaims", subresource="status") and can(cluster, "list", "resource.k8s.io", "resourceslices")
+    assert not can(cluster, "create", "resource.k8s.io", "resourceclaims") and not can(cluster, "patch", "resource.k8s.io", "resourceslices")
     for verb, group, resource in (("get", "", "secrets"), ("list", "", "configmaps"), ("create", "", "pods"), ("update", "", "pods"),
                                   ("patch", "", "nodes"), ("delete", "batch", "jobs"), ("create", "rbac.authorization.k8s.io", "clusterroles"),
                                   ("impersonate", "", "users"), ("get", "", "nodes/proxy"), ("create", "", "pods/exec")):

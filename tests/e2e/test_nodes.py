@@ -455,6 +455,15 @@ def test_gpus_have_labels(daemon):
     daemon.verify()
 
 
+def test_an_engine_labels_devices(daemon):
+    """A condition of a job holds for single devices of a node, not for the node."""
+    number = submit(daemon, "sleep 1000", gpus="1", where="last")
+    daemon.api.wait_state(number, "running")
+    assert [(d["node"], d["index"]) for d in daemon.api.job(number)["devices"]] == [("n3", 3)]
+    assert submit(daemon, "true", gpus="1", where="last") and node(daemon, "n3")["labels"] == []
+    daemon.verify()
+
+
 def test_jobs_keep_apart(daemon):
     api = daemon.api
     both = {"labels": ["web"], "anti_affinity": ["web"], "gpus": "1"}

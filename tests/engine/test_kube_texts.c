@@ -13,10 +13,12 @@
 #include "engine/kube/client/kube_plugin.h"
 #include "engine/kube/kube_claims.h"
 #include "engine/kube/kube_document.h"
+#include "engine/kube/kube_dra.h"
 #include "engine/kube/kube_fits.h"
 #include "engine/kube/kube_node.h"
 #include "engine/kube/kube_own.h"
 #include "engine/kube/kube_pod.h"
+#include "kube_client_fake.h"
 
 static json_t *json(const char *text)
 {
@@ -107,8 +109,9 @@ static void what_cannot_be_honoured_is_named(void **state)
           "it requests both nvidia.com/gpu and amd.com/gpu" },
         { "\"containers\":[{\"resources\":{\"limits\":{\"cpu\":\"many\"}}}]",
           "cpu: 'many' is not a quantity" },
-        { "\"containers\":[],\"resourceClaims\":[{\"name\":\"g\"}]",
-          "resource claims (DRA) are not supported" },
+        { "\"containers\":[{\"resources\":{\"limits\":{\"nvidia.com/gpu\":1}}}],"
+          "\"resourceClaims\":[{\"name\":\"g\",\"resourceClaimName\":\"one\"}]",
+          "it has ResourceClaims, and requests nvidia.com/gpu" },
         { "\"containers\":[],\"affinity\":{\"podAntiAffinity\":{"
           "\"requiredDuringSchedulingIgnoredDuringExecution\":[{}]}}",
           "required podAntiAffinity is supported between pods with the same labels on one node "
@@ -124,6 +127,49 @@ static void what_cannot_be_honoured_is_named(void **state)
         assert_non_null(pod->refused);
         assert_string_equal(pod->refused, cases[i].refused);
         kube_pod_destroy(pod);
+    }
+}
+
+static void on_touched(void *user, const char *node)
+{
+    (void)user;
+    (void)node;
+}
+
+static void on_changed(void *user)
+{
+    ++*(int *)user;
+}
+
+static void claims_that_tarn_cannot_see_are_explained(void **state)
+{
+    static const struct {
+        long status;
+        const char *words;
+    } cases[] = {
+        { 404, "it has ResourceClaims, and the API server does not serve resource.k8s.io/v1" },
+        { 403, "it has ResourceClaims, and the daemon may not list resourceclaims of "
+               "resource.k8s.io" },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        int changes = 0;
+        struct kube_dra *dra =
+            kube_dra_create(NULL, &(struct kube_dra_told){ on_touched, on_changed, &changes });
+        struct kube_pod *pod =
+            pod_of("",
+                   "\"containers\":[],\"resourceClaims\":[{\"name\":\"g\",\"resourceClaimName\":"
+                   "\"one\"}]",
+                   "");
+        kube_dra_watch(dra);
+        assert_false(kube_dra_is_known(dra));
+        fake_answer(cases[i].status, NULL);
+        assert_true(kube_dra_is_known(dra) && changes == 1);
+        kube_dra_resolve(dra, pod);
+        assert_string_equal(pod->unresolved, cases[i].words);
+        kube_pod_destroy(pod);
+        kube_dra_destroy(dra);
     }
 }
 
@@ -738,7 +784,8 @@ static void volumes_are_part_of_the_words(void **state)
     AUTO_FREE char *words = kube_fits_words(fits);
 
     assert_string_equal(
-        words, "node affinity of a volume zone In a, or a taint that it does not tolerate");
+        words,
+        "node affinity of a volume or claim zone In a, or a taint that it does not tolerate");
     json_decref(fits);
     assert_null(kube_claims_fits(NULL, pod, &err));
     assert_non_null(strstr(err.text, "the volumes of the cluster are not known"));
@@ -756,6 +803,7 @@ int main(void)
         cmocka_unit_test(a_plugin_that_fails_is_named),
         cmocka_unit_test(requests_are_counted_as_the_scheduler_counts_them),
         cmocka_unit_test(what_cannot_be_honoured_is_named),
+        cmocka_unit_test(claims_that_tarn_cannot_see_are_explained),
         cmocka_unit_test(a_gang_without_a_number_is_refused),
         cmocka_unit_test(pods_keep_apart_by_ports_and_by_what_they_are),
         cmocka_unit_test(the_end_of_a_pod_is_that_of_its_first_failed_container),

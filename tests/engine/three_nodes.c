@@ -230,6 +230,7 @@ static void look_at_member(struct three *three, struct member *member)
 
 static void tell_node(struct three *three, int number)
 {
+    struct engine_device_note notes[GPUS];
     struct probe_device devices[GPUS] = { 0 };
     char name[8];
 
@@ -239,6 +240,7 @@ static void tell_node(struct three *three, int number)
                                             .memory_mib = 81920,
                                             .numa_node = PROBE_UNKNOWN };
         snprintf(devices[i].uuid, sizeof(devices[i].uuid), "GPU-%s-%d", name, i);
+        notes[i] = (struct engine_device_note){ number == 2 && i == 3 ? "last" : "", "" };
     }
     struct engine_node node = { .name = name,
                                 .rack = number < 2 ? "r1" : "r2",
@@ -247,6 +249,7 @@ static void tell_node(struct three *three, int number)
                                 .memory_mib = 65536,
                                 .is_down = three->is_down[number],
                                 .devices = devices,
+                                .notes = notes,
                                 .device_count = GPUS };
     three->options.reports.node(three->options.reports.user, &node,
                                 !three->is_told && number == NODES - 1);

@@ -239,6 +239,10 @@ static void emit_device(struct inventory *inventory, const struct engine_node *n
         event.device.memory_mib = known_memory(state_of(inventory), event.device.uuid);
     if (node->foreign_mib)
         event.device.foreign_mib = node->foreign_mib[index];
+    if (node->notes) {
+        event.device.labels = node->notes[index].labels;
+        event.device.kind = node->notes[index].kind;
+    }
     if (is_known_so(state_of(inventory), &event.device))
         return;
     if (has_moved(state_of(inventory), &event.device))
@@ -391,6 +395,11 @@ static void done_news(struct change *change, int code, const struct error *err)
     free((char *)node->labels);
     free((struct probe_device *)node->devices);
     free((int64_t *)node->foreign_mib);
+    for (uint32_t i = 0; node->notes && i < node->device_count; i++) {
+        free((char *)node->notes[i].labels);
+        free((char *)node->notes[i].kind);
+    }
+    free((struct engine_device_note *)node->notes);
     free(news);
     if (!inventory->is_complete || inventory->is_told)
         return;
@@ -404,6 +413,18 @@ static void *copy_of(const void *items, size_t count, size_t size)
 
     if (copy)
         memcpy(copy, items, count * size);
+    return copy;
+}
+
+static struct engine_device_note *copy_of_notes(const struct engine_node *node)
+{
+    struct engine_device_note *copy =
+        copy_of(node->notes, node->device_count, sizeof(node->notes[0]));
+
+    for (uint32_t i = 0; copy && i < node->device_count; i++) {
+        copy[i].labels = mem_string(copy[i].labels);
+        copy[i].kind = mem_string(copy[i].kind);
+    }
     return copy;
 }
 
@@ -449,6 +470,7 @@ void inventory_report(struct inventory *inventory, const struct engine_node *nod
         news->node.devices = copy_of(node->devices, node->device_count, sizeof(node->devices[0]));
         news->node.foreign_mib =
             copy_of(node->foreign_mib, node->device_count, sizeof(node->foreign_mib[0]));
+        news->node.notes = copy_of_notes(node);
     }
     hub_enqueue(inventory->hub, &news->change);
 }

@@ -28,7 +28,7 @@ struct kube_attempts *kube_attempts_create(const struct engine_options *options,
                                            const char *instance, const char *namespace,
                                            struct kube_client *client, struct kube_nodes *nodes,
                                            struct kube_workloads *workloads,
-                                           struct kube_events *events)
+                                           struct kube_events *events, struct kube_dra *dra)
 {
     struct kube_attempts *attempts = mem_zero(1, sizeof(*attempts));
 
@@ -37,6 +37,7 @@ struct kube_attempts *kube_attempts_create(const struct engine_options *options,
     attempts->nodes = nodes;
     attempts->workloads = workloads;
     attempts->events = events;
+    attempts->dra = dra;
     snprintf(attempts->instance, sizeof(attempts->instance), "%s", instance);
     snprintf(attempts->namespace, sizeof(attempts->namespace), "%s", namespace);
     return attempts;
@@ -112,6 +113,15 @@ static bool is_untouched(const struct slot *slot)
     return slot->state == SLOT_EMPTY && slot->node && !slot->role && !slot->has_end;
 }
 
+/* A pod without ResourceClaims cannot have devices of slices, nor one with them others. */
+static bool has_devices_for(const struct kube_attempts *attempts, const struct slot *slot,
+                            const struct kube_pod *pod)
+{
+    return pod->device_count == slot->device_count &&
+           (slot->device_count == 0 ||
+            kube_dra_has(attempts->dra, slot->node, slot->gpus) == (pod->filter[0] != '\0'));
+}
+
 /* Bind the pods to the members that never had one, all of them at once. */
 static void begin(struct kube_attempts *attempts, struct attempt *attempt)
 {
@@ -125,7 +135,7 @@ static void begin(struct kube_attempts *attempts, struct attempt *attempt)
         kube_workloads_take(attempts->workloads, attempt->external, wanted, &count);
     for (uint32_t i = 0; i < attempt->count && count == wanted; i++) {
         struct slot *slot = &attempt->slots[i];
-        if (next < count && is_untouched(slot) && pods[next]->device_count == slot->device_count)
+        if (next < count && is_untouched(slot) && has_devices_for(attempts, slot, pods[next]))
             slot_bind(attempts, slot, pods[next]);
         next += next < count && (is_untouched(slot) || slot->pod == pods[next]);
     }
@@ -171,6 +181,11 @@ static int prepare_own(struct kube_attempts *attempts, struct attempt *attempt,
                                  &template, err);
     for (uint32_t i = 0; i < attempt->count && code == 0; i++) {
         struct slot *slot = &attempt->slots[i];
+        if (kube_dra_has(attempts->dra, slot->node, slot->gpus))
+            return error_set(err, -ENOTSUP,
+                             "the devices of node %s are for ResourceClaims (DRA), which jobs of "
+                             "tarn do not have; expected --where '!dra'",
+                             slot->node);
         slot->own =
             kube_own_pod(template, attempts->instance, attempts->namespace, &launches[i],
                          resource_of(attempts, &launches[i]), slot->gpus, attempt->count > 1);
@@ -319,6 +334,16 @@ const char *kube_attempts_trouble(struct kube_attempts *attempts, uint64_t job, 
 
 /* ---- pods ---- */
 
+/* How many devices a bound pod has; its claims may not be known yet. */
+static uint32_t devices_of(const struct kube_pod *pod)
+{
+    uint32_t count = pod->gpus[0] != '\0';
+
+    for (const char *at = strchr(pod->gpus, ','); at; at = strchr(at + 1, ','))
+        count++;
+    return pod->resource_claims ? count : pod->device_count;
+}
+
 /* After a restart: what the annotation and the binding say. */
 static void learn(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod)
 {
@@ -334,7 +359,7 @@ static void learn(struct kube_attempts *attempts, struct slot *slot, const struc
         return;
     slot->node = mem_string(pod->node);
     slot->gpus = mem_string(pod->gpus);
-    slot->device_count = pod->device_count;
+    slot->device_count = devices_of(pod);
     kube_nodes_hold(attempts->nodes, slot->node, slot->gpus, true);
 }
 
@@ -557,4 +582,9 @@ bool kube_attempts_tick(struct kube_attempts *attempts)
 bool kube_attempts_have(const struct kube_attempts *attempts, const struct kube_pod *pod)
 {
     return slot_of(attempts, pod) != NULL;
+}
+
+bool kube_attempts_are_settled(const struct kube_attempts *attempts)
+{
+    return attempts->is_synced && uv_now(attempts->options.loop) >= attempts->expected_until;
 }

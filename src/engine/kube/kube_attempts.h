@@ -28,7 +28,7 @@ struct kube_attempts *kube_attempts_create(const struct engine_options *options,
                                            const char *instance, const char *namespace,
                                            struct kube_client *client, struct kube_nodes *nodes,
                                            struct kube_workloads *workloads,
-                                           struct kube_events *events);
+                                           struct kube_events *events, struct kube_dra *dra);
 void kube_attempts_destroy(struct kube_attempts *attempts); /* NULL is fine */
 
 /* engine_ops */
@@ -54,6 +54,8 @@ bool kube_attempts_gone(struct kube_attempts *attempts, const struct kube_pod *p
 void kube_attempts_synced(struct kube_attempts *attempts);
 /* What is due. True: a pod that still exists is no member any more: see kube_attempts_have(). */
 bool kube_attempts_tick(struct kube_attempts *attempts);
+/* No attempt from before a restart is still expected. */
+bool kube_attempts_are_settled(const struct kube_attempts *attempts);
 bool kube_attempts_have(const struct kube_attempts *attempts, const struct kube_pod *pod);
 
 #endif

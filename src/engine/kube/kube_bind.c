@@ -207,12 +207,50 @@ static void ungate(struct kube_attempts *attempts, struct slot *slot)
                                                             .user = binding_of(attempts, slot) });
 }
 
-static void request_binding(struct kube_attempts *attempts, struct slot *slot)
+static void bind_allocated(struct kube_attempts *attempts, struct slot *slot)
 {
     if (slot->pod->is_gated)
         ungate(attempts, slot);
     else
         send_binding(attempts, slot);
+}
+
+static void on_allocated(void *user, const char *why)
+{
+    struct binding *binding = user;
+    struct kube_attempts *attempts = binding->attempts;
+    struct slot *slot = slot_binding(binding);
+
+    free(binding);
+    if (!slot)
+        return;
+    if (!why && !slot->attempt->is_undone && !slot->attempt->is_stopping) {
+        bind_allocated(attempts, slot);
+        return;
+    }
+    if (why)
+        snprintf(slot->attempt->reason, sizeof(slot->attempt->reason), "%.150s", why);
+    slot->failures = TRIES_MAX; /* it has waited long enough */
+    slot_check(attempts, slot);
+}
+
+/* The claims of the pod first. */
+static void request_binding(struct kube_attempts *attempts, struct slot *slot)
+{
+    AUTO_FREE char *mark = mem_printf("%s/%" PRIu64 ".%" PRIu32 "/%" PRIu32, attempts->instance,
+                                      slot->attempt->job, slot->attempt->attempt, slot->rank);
+
+    if (!slot->pod->resource_claims) {
+        bind_allocated(attempts, slot);
+        return;
+    }
+    kube_dra_allocate(attempts->dra, slot->pod,
+                      (struct dra_order){ .node = slot->node,
+                                          .devices = slot->gpus,
+                                          .mark = mark,
+                                          .now_ms = uv_now(attempts->options.loop),
+                                          .done = on_allocated,
+                                          .user = binding_of(attempts, slot) });
 }
 
 /* It is not bound, and an earlier request cannot bind it any more. */

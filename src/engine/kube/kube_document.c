@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "core/job/request.h"
+#include "engine/kube/dra/dra_names.h"
 
 /* Priorities up to this are kept, larger ones are compressed. */
 enum { PRIORITY_PLAIN = 500, PRIORITY_STEPS = 22, PRIORITY_MOST = 1000 };
@@ -31,7 +32,8 @@ bool kube_pods_are_alike(const struct kube_pod *a, const struct kube_pod *b)
 {
     return a->cpu_milli == b->cpu_milli && a->memory_mib == b->memory_mib &&
            a->device_count == b->device_count && strcmp(a->device, b->device) == 0 &&
-           strcmp(a->share, b->share) == 0 && strcmp(a->group.role, b->group.role) == 0;
+           strcmp(a->share, b->share) == 0 && strcmp(a->filter, b->filter) == 0 &&
+           strcmp(a->group.role, b->group.role) == 0;
 }
 
 static int compare(int64_t a, int64_t b)
@@ -50,12 +52,32 @@ int kube_pod_compare(const struct kube_pod *a, const struct kube_pod *b)
     if (order == 0)
         order = strcmp(a->share, b->share);
     if (order == 0)
+        order = strcmp(a->filter, b->filter);
+    if (order == 0)
         order = -compare(a->cpu_milli, b->cpu_milli);
     if (order == 0)
         order = -compare(a->memory_mib, b->memory_mib);
     if (order == 0)
         order = compare(a->group.index, b->group.index);
     return order != 0 ? order : strcmp(a->name, b->name);
+}
+
+/* Devices of ResourceClaims: which ones, the conditions of the job say. */
+static int add_claimed(json_t *part, const struct kube_pod *pod, struct kube_nodes *nodes,
+                       struct error *err)
+{
+    const char *kind = "";
+
+    if (pod->device_count > REQUEST_GPUS_MAX)
+        return error_set(err, -E2BIG,
+                         "its ResourceClaims request %" PRIu32 " devices, more than %d",
+                         pod->device_count, REQUEST_GPUS_MAX);
+    if (!kube_nodes_device_label(nodes, pod, &kind, err))
+        return -ENOTSUP;
+    json_object_set_new(part, kind[0] ? "accelerator" : "gpus",
+                        kind[0] ? json_sprintf("%s:%" PRIu32, kind, pod->device_count)
+                                : json_sprintf("%" PRIu32, pod->device_count));
+    return 0;
 }
 
 static int add_gpus(json_t *part, const struct kube_pod *pod, struct kube_nodes *nodes,
@@ -66,6 +88,8 @@ static int add_gpus(json_t *part, const struct kube_pod *pod, struct kube_nodes 
 
     if (pod->device_count == 0)
         return 0;
+    if (pod->filter[0])
+        return add_claimed(part, pod, nodes, err);
     if (pod->device_count > REQUEST_GPUS_MAX)
         return error_set(err, -E2BIG, "%s: %" PRIu32 " requested, more than %d", pod->device,
                          pod->device_count, REQUEST_GPUS_MAX);
@@ -134,6 +158,66 @@ static int add_roles(json_t *document, const struct kube_pod *const *pods, uint3
     return code;
 }
 
+/* Which devices: members without any are not concerned (`!kind` holds for no device). Devices that
+ * only ResourceClaims may have are for no other pods. */
+static int add_device_conditions(json_t *where, const struct kube_pod *const *pods, uint32_t count,
+                                 struct kube_nodes *nodes, struct error *err)
+{
+    const struct kube_pod *claiming = NULL, *other = NULL;
+    bool has_none = false;
+    const char *kind;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct kube_pod *pod = pods[i];
+        if (pod->device_count == 0)
+            has_none = true;
+        else if (!pod->filter[0])
+            other = pod;
+        else if (claiming && strcmp(claiming->filter, pod->filter) != 0)
+            return error_set(err, -ENOTSUP,
+                             "the ResourceClaims of its pods request devices of different classes "
+                             "or with different selectors");
+        else
+            claiming = pod;
+    }
+    if (claiming && other)
+        return error_set(err, -ENOTSUP,
+                         "some of its pods have ResourceClaims, and others request %s",
+                         other->device);
+    if (other && kube_nodes_have_claimed(nodes))
+        json_array_append_new(where, json_string("!" DRA_LABEL));
+    if (!claiming)
+        return 0;
+    const char *label = kube_nodes_device_label(nodes, claiming, &kind, err);
+    if (!label)
+        return -ENOTSUP;
+    json_array_append_new(where, json_sprintf("%s%s", label, has_none ? "|!kind" : ""));
+    return 0;
+}
+
+/* A pod that shares the devices of a claim waits until they are allocated for the other pod.
+ * Members of one job could not be held on one node while only one of them has devices. */
+static int check_sharing(const struct kube_pod *const *pods, uint32_t count, struct error *err)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const char *with = pods[i]->shares_with;
+        for (uint32_t k = 0; k < count && with[0]; k++) {
+            if (strcmp(pods[k]->uid, with) == 0)
+                return error_set(
+                    err, -ENOTSUP,
+                    "pods %s and %s start together and share a ResourceClaim, which is "
+                    "not supported",
+                    pods[k]->name, pods[i]->name);
+        }
+        if (with[0])
+            return error_set(err, -EAGAIN,
+                             "the devices of a ResourceClaim that pod %s shares with another pod "
+                             "are allocated for that pod first",
+                             pods[i]->name);
+    }
+    return 0;
+}
+
 static int add_where(json_t *document, const struct kube_pod *const *pods, uint32_t count,
                      struct kube_nodes *nodes, struct error *err)
 {
@@ -141,6 +225,8 @@ static int add_where(json_t *document, const struct kube_pod *const *pods, uint3
     const char *last = "";
 
     json_object_set_new(document, "where", where);
+    if (add_device_conditions(where, pods, count, nodes, err) < 0)
+        return -ENOTSUP;
     for (uint32_t i = 0; i < count; i++) {
         const char *label = kube_nodes_label(nodes, pods[i], err);
         if (!label)
@@ -220,8 +306,9 @@ char *kube_document(const struct kube_pod *const *pods, uint32_t count, struct k
         code = error_set(err, -E2BIG, "it has %" PRIu32 " pods, more than %d", count,
                          REQUEST_MEMBERS_MAX);
     for (uint32_t i = 0; i < count && code == 0; i++) {
-        if (pods[i]->refused)
-            code = error_set(err, -ENOTSUP, "%s", pods[i]->refused);
+        const char *why = pods[i]->refused ? pods[i]->refused : pods[i]->unresolved;
+        if (why)
+            code = error_set(err, -ENOTSUP, "%s", why);
         is_alike &= kube_pods_are_alike(first, pods[i]);
     }
     json_object_set_new(document, "run", json_string(": runs in Kubernetes"));
@@ -242,6 +329,8 @@ char *kube_document(const struct kube_pod *const *pods, uint32_t count, struct k
         json_object_set_new(document, "ranks", json_integer(count));
     if (code == 0)
         code = add_apart(document, pods, count, is_alike, err);
+    if (code == 0)
+        code = check_sharing(pods, count, err);
     if (code == 0)
         code = add_where(document, pods, count, nodes, err);
     char *text = code == 0 ? json_dumps(document, JSON_COMPACT) : NULL;

@@ -18,6 +18,7 @@
 #include "engine/kube/client/kube_lease.h"
 #include "engine/kube/kube_attempts.h"
 #include "engine/kube/kube_claims.h"
+#include "engine/kube/kube_dra.h"
 #include "engine/kube/kube_job.h"
 #include "engine/kube/kube_names.h"
 #include "engine/kube/kube_nodes.h"
@@ -28,6 +29,7 @@ enum {
     TICK_MS = 500,
     SOON_MS = 5,       /* after a change: those that come together are handled together */
     REPORT_ALL_S = 45, /* core/engine.h: at least once a minute */
+    DRA_MS = 10000,    /* without the right to see slices and claims, the rest goes on */
 };
 
 /* Whose resources a pod uses on its node. */
@@ -46,6 +48,7 @@ struct kube_engine {
     struct kube_lease *lease;
     struct kube_nodes *nodes;
     struct kube_claims *claims;
+    struct kube_dra *dra;
     struct kube_events *events;
     struct kube_workloads *workloads;
     struct kube_attempts *attempts;
@@ -54,6 +57,8 @@ struct kube_engine {
     struct map pods;                 /* hash of the UID -> struct known_pod */
     LIST(struct known_pod *) listed; /* all, while a list is compared */
     bool has_nodes, has_pods, has_jobs, has_namespaces, is_synced;
+    bool has_new_claims;   /* pods with ResourceClaims are looked at again */
+    uint64_t in_charge_at; /* uv_now() */
     size_t expected_count; /* pods; at least */
     uint64_t reported_at;
     char problem[ERROR_TEXT_SIZE], told[2 * ERROR_TEXT_SIZE], lease_trouble[ERROR_TEXT_SIZE];
@@ -109,6 +114,10 @@ static void sort_pod(struct known_pod *known)
     bool is_over = pod->phase == KUBE_SUCCEEDED || pod->phase == KUBE_FAILED;
 
     charge(known, CHARGE_NONE);
+    if (is_over) /* another pod may be the first to get what it shared */
+        kube_dra_forget(only.dra, pod);
+    else if (pod->node[0] || is_waiting(pod))
+        kube_dra_resolve(only.dra, known->pod);
     bool is_ours = kube_attempts_see(only.attempts, pod);
     known->is_expected = !is_ours && kube_attempts_expects(only.attempts, pod);
     if (!is_ours && is_waiting(pod))
@@ -136,6 +145,40 @@ static void sort_again(bool has_left)
     }
 }
 
+/* What the claims of waiting pods request may be known now, or differ. */
+static void look_at_claims(void)
+{
+    if (!only.has_new_claims)
+        return;
+    only.has_new_claims = false;
+    LIST_EACH (struct known_pod *, at, &only.listed) {
+        struct known_pod *known = *at;
+        if (known->pod->resource_claims && !known->pod->node[0])
+            sort_pod(known);
+    }
+}
+
+/* It waits for tarn, and no attempt has it. */
+static bool is_stray(const char *uid)
+{
+    uint64_t at;
+    bool is_known = map_get(&only.pods, map_hash(uid, strlen(uid)), &at);
+    const struct kube_pod *pod = is_known ? ((struct known_pod *)(uintptr_t)at)->pod : NULL;
+
+    return pod && is_waiting(pod) && !kube_attempts_have(only.attempts, pod) &&
+           kube_attempts_are_settled(only.attempts);
+}
+
+/* The conditions of a pod that tarn has stay known. */
+static void need(const struct kube_pod *pod)
+{
+    const char *kind;
+
+    kube_nodes_label(only.nodes, pod, NULL);
+    if (pod->filter[0])
+        kube_nodes_device_label(only.nodes, pod, &kind, NULL);
+}
+
 /* The configuration may say now that tarn schedules them. The conditions of all pods that tarn has
  * are still needed. */
 static void look_at_all(void)
@@ -145,7 +188,7 @@ static void look_at_all(void)
         if (!known->pod->node[0])
             sort_pod(known);
         if (known->charge == CHARGE_OURS || is_waiting(known->pod))
-            kube_nodes_label(only.nodes, known->pod, NULL);
+            need(known->pod);
     }
     kube_workloads_need(only.workloads);
 }
@@ -194,6 +237,7 @@ static void lose_pod(struct kube_pod *pod)
     }
     if (before != pod)
         kube_pod_destroy(before);
+    kube_dra_forget(only.dra, pod);
     kube_pod_destroy(pod);
     free(known);
 }
@@ -325,6 +369,9 @@ static void on_tick(uv_timer_t *timer)
     note_lease();
     if (!only.has_nodes || !only.has_pods || !only.has_jobs || !only.has_namespaces)
         return;
+    if (!kube_dra_is_known(only.dra) && now - only.in_charge_at < DRA_MS)
+        return;
+    look_at_claims();
     if (!only.is_synced) {
         only.is_synced = true;
         kube_attempts_synced(only.attempts);
@@ -332,6 +379,7 @@ static void on_tick(uv_timer_t *timer)
         malloc_trim(0); /* what the lists took while they were read */
     }
     sort_again(kube_attempts_tick(only.attempts));
+    kube_dra_tick(only.dra, now, is_stray);
     if (is_all)
         look_at_all();
     kube_nodes_report(only.nodes, is_all);
@@ -348,6 +396,7 @@ static int start(struct engine *engine, const struct engine_launch *members, uin
     (void)engine;
     int code = kube_attempts_start(only.attempts, members, count, err);
     sort_again(false);
+    soon(); /* for claims */
     return code;
 }
 
@@ -418,6 +467,7 @@ static void destroy(struct engine *engine)
     kube_attempts_destroy(only.attempts);
     kube_workloads_destroy(only.workloads);
     kube_nodes_destroy(only.nodes);
+    kube_dra_destroy(only.dra);
     kube_claims_destroy(only.claims);
     kube_events_destroy(only.events);
     for (size_t i = 0; i < only.listed.count; i++) {
@@ -433,6 +483,19 @@ static void destroy(struct engine *engine)
 static void on_claim(void *user, enum kube_event event, void *object)
 {
     kube_claims_see(only.claims, (enum kube_claims_kind)(uintptr_t)user, event, object);
+}
+
+static void on_touched(void *user, const char *node)
+{
+    (void)user;
+    kube_nodes_touch(only.nodes, node);
+}
+
+static void on_claims(void *user)
+{
+    (void)user;
+    only.has_new_claims = true;
+    soon();
 }
 
 /* Without the right to see them, only pods with volumes wait. */
@@ -460,7 +523,9 @@ static void watch_claims(void)
 static void on_charge(void *user)
 {
     (void)user;
+    only.in_charge_at = uv_now(only.options.loop);
     watch_claims();
+    kube_dra_watch(only.dra);
     kube_client_watch(only.client, &(struct kube_watch){ .path = "/api/v1/nodes",
                                                          .read = kube_node_read,
                                                          .on_event = on_node,
@@ -526,12 +591,14 @@ static int create(const struct engine_options *options, struct engine **ret, str
         return code;
     const char *namespace = options->at_start->kube_namespace;
     only.claims = kube_claims_create();
-    only.nodes = kube_nodes_create(options, only.claims);
+    only.dra = kube_dra_create(
+        only.client, &(struct kube_dra_told){ .touched = on_touched, .changed = on_claims });
+    only.nodes = kube_nodes_create(options, only.claims, only.dra);
     only.events = kube_events_create(only.client, only.instance);
     only.workloads = kube_workloads_create(options, only.client, only.nodes, only.events);
-    only.attempts = kube_attempts_create(options, only.instance,
-                                         namespace[0] ? namespace : kube_access_namespace(access),
-                                         only.client, only.nodes, only.workloads, only.events);
+    only.attempts = kube_attempts_create(
+        options, only.instance, namespace[0] ? namespace : kube_access_namespace(access),
+        only.client, only.nodes, only.workloads, only.events, only.dra);
     uv_timer_init(options->loop, &only.timer);
     uv_timer_start(&only.timer, on_tick, TICK_MS, TICK_MS);
     only.lease = kube_lease_create(options->loop, only.client, only.instance, on_charge, NULL);

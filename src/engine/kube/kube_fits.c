@@ -84,7 +84,7 @@ char *kube_fits_words(const json_t *fits)
         &text, "%s%s=%s", count++ > 0 ? " " : "node selector ", key, json_string_value(value));
     say_terms(&text, "node affinity ", json_object_get(fits, "terms"));
     json_array_foreach(json_object_get(fits, "volumes"), i, volume)
-        say_terms(&text, "node affinity of a volume ", volume);
+        say_terms(&text, "node affinity of a volume or claim ", volume);
     text_add(&text, text.length > 0 ? ", or a taint" : "a taint");
     text_add(&text, " that it does not tolerate");
     return text_take(&text);

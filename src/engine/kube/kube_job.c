@@ -68,6 +68,9 @@ void *kube_job_read(const json_t *object)
             kube_pod_destroy(job->pod); /* its pods wait for others than those of the Job */
             job->pod = NULL;
         }
+        if (job->pod && job->pod->resource_claims && !job->pod->refused)
+            job->pod->refused = mem_string("a suspended Job whose pods have ResourceClaims is not "
+                                           "supported; expected `suspend: false`");
         job->size = kube_group_size(KUBE_GROUP_BATCH_JOB, object);
         job->needs_managed = strcmp(queue_label(about), KUBE_QUEUE) != 0;
     }

@@ -48,6 +48,8 @@ struct entry {
 struct kube_nodes {
     struct engine_options options;
     const struct kube_claims *claims;
+    struct kube_dra *dra;
+    uint64_t dra_version; /* of the labels that were reported */
     LIST(struct entry) all;
     struct map by_name; /* hash of the name -> place plus one */
     LIST(struct condition) conditions;
@@ -56,12 +58,13 @@ struct kube_nodes {
 };
 
 struct kube_nodes *kube_nodes_create(const struct engine_options *options,
-                                     const struct kube_claims *claims)
+                                     const struct kube_claims *claims, struct kube_dra *dra)
 {
     struct kube_nodes *nodes = mem_zero(1, sizeof(*nodes));
 
     nodes->options = *options;
     nodes->claims = claims;
+    nodes->dra = dra;
     nodes->is_exact = options->at_start->kube_exact;
     return nodes;
 }
@@ -213,18 +216,18 @@ void kube_nodes_charge(struct kube_nodes *nodes, const struct kube_pod *pod, boo
         return;
     entry->cpu_milli += sign * pod->cpu_milli;
     entry->memory_mib += sign * pod->memory_mib;
-    if (pod->device_count > 0 && !pod->share[0])
+    if (pod->device_count > 0 && !pod->share[0] && pod->device[0])
         charge_devices(entry, pod->device, sign * pod->device_count);
 }
 
-static bool is_held(const struct entry *entry, uint32_t index)
+static bool is_held(const struct entry *entry, uint32_t index, const char *uuid)
 {
     char number[16];
 
     snprintf(number, sizeof(number), "%" PRIu32, index);
     for (size_t i = 0; i < entry->held.count; i++) {
         const char *held = entry->held.items[i];
-        if (strcmp(held, number) == 0 || strcmp(held, entry->about->devices[index].uuid) == 0)
+        if (strcmp(held, number) == 0 || strcmp(held, uuid) == 0)
             return true;
     }
     return false;
@@ -255,7 +258,7 @@ void kube_nodes_hold(struct kube_nodes *nodes, const char *node, const char *dev
             let_go(entry, device);
         at += length;
     }
-    mark(nodes, entry, entry->foreign.count > 0);
+    mark(nodes, entry, entry->foreign.count > 0 || kube_dra_has(nodes->dra, node, devices));
 }
 
 /* Conditions that no pod has had for a while. */
@@ -304,7 +307,38 @@ const char *kube_nodes_label(struct kube_nodes *nodes, const struct kube_pod *po
 {
     json_t *fits = kube_claims_fits(nodes->claims, pod, err);
 
+    if (fits && pod->places) { /* as those of volumes */
+        json_t *volumes = json_array(), *copy = json_copy(fits);
+        json_array_extend(volumes, json_object_get(fits, "volumes"));
+        json_array_extend(volumes, pod->places);
+        json_object_set_new(copy, "volumes", volumes);
+        json_decref(fits);
+        fits = copy;
+    }
     return fits ? label_of(nodes, fits, err) : NULL;
+}
+
+const char *kube_nodes_device_label(struct kube_nodes *nodes, const struct kube_pod *pod,
+                                    const char **ret_kind, struct error *err)
+{
+    return kube_dra_label(nodes->dra, pod, uv_now(nodes->options.loop), ret_kind, err);
+}
+
+bool kube_nodes_have_claimed(const struct kube_nodes *nodes)
+{
+    return kube_dra_is_used(nodes->dra);
+}
+
+void kube_nodes_touch(struct kube_nodes *nodes, const char *node)
+{
+    struct entry *only = find(nodes, node);
+
+    if (only)
+        mark(nodes, only, true);
+    LIST_EACH (struct entry, entry, &nodes->all) {
+        if (!node[0] && entry->about)
+            mark(nodes, entry, true);
+    }
 }
 
 bool kube_nodes_claim_waits(const struct kube_nodes *nodes, const struct kube_pod *pod,
@@ -318,7 +352,13 @@ char *kube_nodes_spell(const struct kube_nodes *nodes, const char *words)
     struct text text = { 0 };
 
     while (*words) {
+        size_t length = 0;
+        AUTO_FREE char *devices = kube_dra_spell(nodes->dra, words, &length);
         const struct condition *found = NULL;
+        text_add(&text, devices ? devices : "");
+        words += length;
+        if (devices)
+            continue;
         LIST_EACH (const struct condition, condition, &nodes->conditions) {
             if (string_starts(words, condition->label))
                 found = condition;
@@ -359,17 +399,29 @@ static char *labels_of(const struct kube_nodes *nodes, const struct entry *entry
     return text_take(&text);
 }
 
-/* The last devices that no job of tarn holds are those that foreign pods have. */
-static struct probe_device *devices_of(const struct entry *entry)
+/* The last devices that no job of tarn holds are those that foreign pods have. Devices of slices
+ * follow; claims that jobs of tarn hold do not occupy them. */
+static struct probe_device *devices_of(const struct entry *entry,
+                                       const struct kube_dra_devices *more)
 {
     const struct kube_node *about = entry->about;
-    struct probe_device *devices = mem_zero(about->device_count + 1, sizeof(devices[0]));
+    uint32_t count = about->device_count;
+    struct probe_device *devices = mem_zero(count + more->count + 1, sizeof(devices[0]));
 
-    mem_copy(devices, about->devices, about->device_count * sizeof(devices[0]));
+    mem_copy(devices, about->devices, count * sizeof(devices[0]));
+    mem_copy(devices + count, more->devices, more->count * sizeof(devices[0]));
+    for (uint32_t i = 0; i < more->count; i++) {
+        struct probe_device *device = &devices[count + i];
+        if (!device->is_occupied || !is_held(entry, count + i, device->uuid))
+            continue;
+        device->is_occupied = false;
+        device->sick[0] = '\0';
+    }
     LIST_EACH (const struct foreign, foreign, &entry->foreign) {
         uint32_t left = foreign->count;
         for (uint32_t i = about->device_count; i-- > 0 && left > 0;) {
-            if (strcmp(about->resources[i], foreign->resource) != 0 || is_held(entry, i))
+            if (strcmp(about->resources[i], foreign->resource) != 0 ||
+                is_held(entry, i, devices[i].uuid))
                 continue;
             devices[i].is_occupied = true;
             snprintf(devices[i].sick, sizeof(devices[i].sick),
@@ -378,6 +430,19 @@ static struct probe_device *devices_of(const struct entry *entry)
         }
     }
     return devices;
+}
+
+/* Those of a device plugin have none. */
+static struct engine_device_note *notes_of(const struct kube_node *about,
+                                           const struct kube_dra_devices *more)
+{
+    struct engine_device_note *notes =
+        mem_zero(about->device_count + more->count + 1, sizeof(notes[0]));
+
+    for (uint32_t i = 0; i < about->device_count; i++)
+        notes[i] = (struct engine_device_note){ "", "" };
+    mem_copy(notes + about->device_count, more->notes, more->count * sizeof(notes[0]));
+    return notes;
 }
 
 static int64_t left_of(int64_t all, int64_t foreign)
@@ -393,8 +458,11 @@ static void report(struct kube_nodes *nodes, struct entry *entry)
     entry->is_dirty = false;
     if (!about)
         return;
+    struct kube_dra_devices more;
+    kube_dra_devices_of(nodes->dra, about, &more);
     AUTO_FREE char *labels = labels_of(nodes, entry);
-    AUTO_FREE struct probe_device *devices = devices_of(entry);
+    AUTO_FREE struct probe_device *devices = devices_of(entry, &more);
+    AUTO_FREE struct engine_device_note *notes = notes_of(about, &more);
     struct engine_node node = {
         .name = about->name,
         .rack = about->rack,
@@ -409,9 +477,11 @@ static void report(struct kube_nodes *nodes, struct entry *entry)
         .is_down = about->is_down,
         .is_drained = about->is_drained || is_full(entry),
         .devices = devices,
-        .device_count = about->device_count,
+        .notes = notes,
+        .device_count = about->device_count + more.count,
     };
     reports->node(reports->user, &node, false);
+    kube_dra_devices_release(&more);
 }
 
 static void report_lost(struct kube_nodes *nodes, struct entry *entry)
@@ -428,7 +498,11 @@ static void report_lost(struct kube_nodes *nodes, struct entry *entry)
 void kube_nodes_report(struct kube_nodes *nodes, bool all)
 {
     const struct engine_reports *reports = &nodes->options.reports;
+    uint64_t version = kube_dra_version(nodes->dra);
 
+    if (version != nodes->dra_version)
+        kube_nodes_touch(nodes, "");
+    nodes->dra_version = version;
     if (!nodes->is_dirty && !all && nodes->is_complete)
         return;
     LIST_EACH (struct entry, entry, &nodes->all) {

@@ -13,14 +13,15 @@
 
 #include "core/engine.h"
 #include "engine/kube/kube_claims.h"
+#include "engine/kube/kube_dra.h"
 #include "engine/kube/kube_node.h"
 #include "engine/kube/kube_pod.h"
 
 struct kube_nodes;
 
-/* claims: what is known of volumes; NULL: nothing. */
+/* claims: what is known of volumes; NULL: nothing. dra: devices of slices; NULL: none. */
 struct kube_nodes *kube_nodes_create(const struct engine_options *options,
-                                     const struct kube_claims *claims);
+                                     const struct kube_claims *claims, struct kube_dra *dra);
 void kube_nodes_destroy(struct kube_nodes *nodes); /* NULL is fine */
 
 /* A list of all nodes. see() and gone() take the node over. */
@@ -45,6 +46,14 @@ void kube_nodes_hold(struct kube_nodes *nodes, const char *node, const char *dev
  * it is asked for every few minutes. NULL and the reason: it cannot be placed now. */
 const char *kube_nodes_label(struct kube_nodes *nodes, const struct kube_pod *pod,
                              struct error *err);
+
+/* The label of the devices that its ResourceClaims request, see kube_dra_label(). */
+const char *kube_nodes_device_label(struct kube_nodes *nodes, const struct kube_pod *pod,
+                                    const char **ret_kind, struct error *err);
+/* Whether there are devices that only ResourceClaims may have. */
+bool kube_nodes_have_claimed(const struct kube_nodes *nodes);
+/* Devices of slices, and claims, of a node have changed; "": of any. */
+void kube_nodes_touch(struct kube_nodes *nodes, const char *node);
 
 /* Whether this PersistentVolumeClaim of the pod waits for its first consumer. */
 bool kube_nodes_claim_waits(const struct kube_nodes *nodes, const struct kube_pod *pod,

@@ -276,8 +276,6 @@ static void check_support(struct kube_pod *pod, const json_t *spec)
 
     if (has_items(affinity, "podAffinity", required))
         refuse(pod, mem_string("required podAffinity is not supported"));
-    if (json_array_size(json_object_get(spec, "resourceClaims")) > 0)
-        refuse(pod, mem_string("resource claims (DRA) are not supported"));
     json_array_foreach(json_object_get(spec, "topologySpreadConstraints"), i, item)
     {
         if (strcmp(kube_text(item, "whenUnsatisfiable"), "DoNotSchedule") == 0)
@@ -305,6 +303,47 @@ static void read_claims(struct kube_pod *pod, const json_t *spec)
     if (json_array_size(names) > 0)
         pod->claims = json_incref(names);
     json_decref(names);
+}
+
+/* The name of a claim that is made from a template is in the status; "": it is not made yet. */
+static const char *generated_name(const json_t *status, const char *name)
+{
+    json_t *made;
+    size_t i;
+
+    json_array_foreach(json_object_get(status, "resourceClaimStatuses"), i, made)
+    {
+        if (strcmp(kube_text(made, "name"), name) == 0)
+            return kube_text(made, "resourceClaimName");
+    }
+    return "";
+}
+
+static void read_resource_claims(struct kube_pod *pod, const json_t *spec, const json_t *status)
+{
+    const json_t *stated = json_object_get(spec, "resourceClaims");
+    json_t *claim;
+    size_t i;
+
+    if (json_array_size(stated) == 0)
+        return;
+    pod->resource_claims = json_array();
+    json_array_foreach(stated, i, claim)
+    {
+        const char *own = kube_text(claim, "resourceClaimName");
+        const char *name = own[0] ? own : generated_name(status, kube_text(claim, "name"));
+        json_array_append_new(pod->resource_claims, json_string(name));
+        if (name[0] || pod->unresolved)
+            continue;
+        pod->is_claim_missing = true;
+        pod->unresolved =
+            mem_printf("its ResourceClaim %s is not made yet from ResourceClaimTemplate %s",
+                       kube_text(claim, "name"), kube_text(claim, "resourceClaimTemplateName"));
+    }
+    if (!pod->unresolved)
+        pod->unresolved = mem_string("its ResourceClaims are not known yet");
+    if (pod->device_count > 0)
+        refuse(pod, mem_printf("it has ResourceClaims, and requests %s", pod->device));
 }
 
 /* ---- state ---- */
@@ -495,6 +534,8 @@ void *kube_pod_read(const json_t *object)
         .arrival = mem_string(kube_text(notes, KUBE_ARRIVAL)),
         .reason = mem_string(""),
         .waits = mem_string(""),
+        .filter = mem_string(""),
+        .shares_with = mem_string(""),
     };
     kube_group_read(object, &pod->group);
     read_requests(pod, spec);
@@ -502,6 +543,7 @@ void *kube_pod_read(const json_t *object)
     read_share(pod, notes);
     pod->fits = kube_fits_read(spec);
     read_claims(pod, spec);
+    read_resource_claims(pod, spec, json_object_get(object, "status"));
     read_anti_affinity(pod,
                        kube_at(spec, "affinity", "podAntiAffinity",
                                "requiredDuringSchedulingIgnoredDuringExecution", NULL),
@@ -519,15 +561,17 @@ void kube_pod_destroy(void *value)
 
     if (!pod)
         return;
-    char *const owned[] = { pod->uid,       pod->namespace, pod->name,    pod->version,
-                            pod->node,      pod->scheduler, pod->queue,   pod->device,
-                            pod->refused,   pod->estimate,  pod->reason,  pod->gpus,
-                            pod->output,    pod->share,     pod->arrival, pod->waits,
-                            pod->checkpoint };
+    char *const owned[] = { pod->uid,     pod->namespace,   pod->name,       pod->version,
+                            pod->node,    pod->scheduler,   pod->queue,      pod->device,
+                            pod->refused, pod->estimate,    pod->reason,     pod->gpus,
+                            pod->output,  pod->share,       pod->arrival,    pod->waits,
+                            pod->filter,  pod->shares_with, pod->unresolved, pod->checkpoint };
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         free(owned[i]);
     kube_group_release(&pod->group);
     json_decref(pod->fits);
     json_decref(pod->claims);
+    json_decref(pod->resource_claims);
+    json_decref(pod->places);
     free(pod);
 }

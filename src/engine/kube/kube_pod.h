@@ -53,11 +53,18 @@ struct kube_pod {
     char *device;                                /* resource; "": none */
     json_t *fits;                                /* conditions for its node (kube_fits.h) */
     json_t *claims;                              /* names of PersistentVolumeClaims; NULL: none */
+    json_t *resource_claims;                     /* names of ResourceClaims; NULL: none */
+    bool is_claim_missing;                       /* one of these has no name yet */
     char apart[KUBE_APART_MAX][KUBE_APART_SIZE]; /* no other pod with one of them on its node */
     uint32_t apart_count, apart_marks; /* marks: bits of those that only others keep apart from */
-    char *share;     /* a part of a GPU, in tarn's grammar: "0.5", "mem=2000M"; "": none */
-    char *refused;   /* why tarn cannot schedule it; NULL */
-    int64_t limit_s; /* activeDeadlineSeconds; 0: none */
+    char *share;   /* a part of a GPU, in tarn's grammar: "0.5", "mem=2000M"; "": none */
+    char *refused; /* why tarn cannot schedule it; NULL */
+    /* of its ResourceClaims, by kube_dra_resolve(): device_count, and */
+    char *filter;      /* of its devices; "": it gets none */
+    char *shares_with; /* UID of the pod that gets devices which it shares; "": none */
+    json_t *places;    /* lists of terms for its node; NULL: none */
+    char *unresolved;  /* why it is not known yet, or not supported; NULL */
+    int64_t limit_s;   /* activeDeadlineSeconds; 0: none */
     int64_t grace_s;
     char *estimate;      /* "": none */
     char *checkpoint;    /* "": not stated */

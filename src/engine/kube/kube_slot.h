@@ -65,6 +65,7 @@ struct kube_attempts {
     struct kube_nodes *nodes;
     struct kube_workloads *workloads;
     struct kube_events *events;
+    struct kube_dra *dra;
     char instance[20], namespace[64];
     LIST(struct attempt *) all;      /* ascending */
     LIST(struct attempt *) awake;    /* something is due soon: see attempt_wake() */

@@ -481,7 +481,8 @@ static void arrive(struct kube_workloads *workloads, struct workload *workload)
     if (!document) {
         AUTO_FREE char *words = mem_printf("tarn cannot schedule it: %s", err.text);
         say(workloads, workload, words);
-        workload->due = uv_now(workloads->options.loop) + (first->claims ? CLAIM_MS : AGAIN_MS);
+        workload->due = uv_now(workloads->options.loop) +
+                        (first->claims || first->resource_claims ? CLAIM_MS : AGAIN_MS);
         return;
     }
     kube_nodes_report(workloads->nodes, false); /* labels that the document requires */
@@ -788,7 +789,7 @@ const struct kube_pod *kube_workloads_heir(struct kube_workloads *workloads, con
     for (size_t i = 0; workload && i < workload->pods.count; i++) {
         const struct kube_pod *pod = workload->pods.items[i];
         if (strcmp(pod->group.role, role) == 0 && pod->device_count == device_count &&
-            !pod->is_gated_by_others && !pod->refused)
+            !pod->is_gated_by_others && !pod->refused && !pod->unresolved)
             return pod;
     }
     return NULL;
