@@ -18,15 +18,16 @@ address = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
 
 
 def connect():
-    """Rank 0 gives a connection to each other rank, the others one to rank 0."""
-    if rank == 0:
-        with socket.create_server(address) as server:
-            server.settimeout(60)
-            return [server.accept()[0] for _ in range(world - 1)]
+    """Rank 0 gives a connection to each other rank, the others one to rank 0. On a cluster, the
+    name of rank 0 may be new, and not known everywhere yet."""
     deadline = time.monotonic() + 60
     while True:
         try:
-            return [socket.create_connection(address, timeout=60)]
+            if rank > 0:
+                return [socket.create_connection(address, timeout=60)]
+            with socket.create_server(address) as server:
+                server.settimeout(60)
+                return [server.accept()[0] for _ in range(world - 1)]
         except OSError:
             if time.monotonic() > deadline:
                 raise

@@ -153,6 +153,7 @@ NOT_FAR = {
     "test_cli.py::test_the_first_command_of_all_works_with_no_daemon_and_no_configuration": BRIEF,
     "test_cli.py::test_the_end_of_a_long_log_says_why_the_daemon_died": LIMIT,
     "test_cli.py::test_doctor_looks_at_what_a_newcomer_lacks": LIMIT,
+    "test_cli.py::test_doctor_says_what_another_user_lacks": LIMIT,
     "test_silences.py::test_what_is_silenced_is_listed_not_told_and_stays_so_over_a_crash": TELLS,
     "test_silences.py::test_a_silence_ends_by_itself": TELLS,
     "test_silences.py::test_the_owner_of_a_job_is_told_what_the_administrator_is_not": TELLS,
