@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mixed workload of two teams (tools/bench/workload.py), which arrives in 160 seconds on full nodes: suspended Jobs whose pods end by
+"""A mixed workload of two teams (tools/bench/workload.py), which arrives in 160 seconds: suspended Jobs whose pods end by
 themselves. Each team has half of the GPUs as its quota, may borrow the rest, and takes its own back by preemption: tarn with guarantees and
 preemptible jobs; Kueue with a cohort and reclaimWithinCohort, and kube-scheduler filling nodes one after the other. Wasted is the time of
 pods that ran and did not succeed. Nobody states how long a job takes."""
