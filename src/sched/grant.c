@@ -159,13 +159,15 @@ static void name_reservation(struct brain *brain, const struct job *job, struct 
         keepouts_allow(keepouts, brain->state, &brain->layout, &ask, &lease, why);
 }
 
-/* It asks for no more than a cell that its queue is guaranteed: no promise keeps it from it. */
+/* It asks for no more than a cell that its queue is guaranteed: no promise keeps it from it, unless
+ * jobs of its queue stop for a better one. */
 static bool is_its_own_cell(const struct brain *brain, const struct job *job,
                             const struct request *request)
 {
     uint32_t owner = cells_guest_of(&brain->cells, job->queue, job->is_preemptible).owner;
 
-    return owner != 0 && cells_own_kind(&brain->cells, owner, request) != CELLS_NONE;
+    return owner != 0 && !preempt_has_unmet(&brain->preempt, job->queue) &&
+           cells_own_kind(&brain->cells, owner, request) != CELLS_NONE;
 }
 
 /* Find a place beside the promises; if there is none, say what is missing. */

@@ -16,6 +16,7 @@
  */
 
 #include "core/state/state.h"
+#include "sched/capacity/lease_part.h"
 #include "sched/ends.h"
 #include "sched/ordering/gittins.h"
 #include "sched/ordering/pending.h"
@@ -95,6 +96,7 @@ struct contender {
     bool is_homeless;                /* finds no place beside better claims */
     struct contender *mover;         /* the claim that took its place; NULL */
     uint32_t first_node, node_count; /* where it will start */
+    const struct lease *place;       /* the same; in the brain's arena */
 };
 
 struct contenders {
@@ -155,6 +157,7 @@ struct preempt_queue {
     uint32_t count; /* preemptible jobs that wait or hold something */
     usec_t review;  /* when its order may change without an event */
     bool is_due;
+    bool has_unmet;
 };
 
 struct preempt {
@@ -162,6 +165,9 @@ struct preempt {
     plain_due_list dues; /* of a queue, in this plan */
     struct preempt_place pack;
     LIST(struct preempt_queue) queues;
+    kept_places unmet; /* in this plan, of queues beside which others wait: places of claims where
+                        * jobs have to stop first. What is free there is kept for them: else a
+                        * worse job of the queue would start there, and be stopped in its turn. */
     uint32_t count;   /* in all queues */
     bool has_settled; /* it has settled buckets in the last plan */
     usec_t review;    /* the next plan that it needs without an event; USEC_NEVER: none */
@@ -177,6 +183,9 @@ void preempt_release(struct preempt *preempt);
 struct brain;
 struct decisions;
 
+/* Begin a plan. */
+void preempt_forget_unmet(struct preempt *preempt);
+bool preempt_has_unmet(const struct preempt *preempt, uint32_t queue);
 /* Stop jobs for others of their queue, and start those that have a free place. */
 void plan_preempt(struct brain *brain, struct decisions *decisions);
 
