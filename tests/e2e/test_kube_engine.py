@@ -264,3 +264,27 @@ def test_allocatable_of_a_node_may_shrink(cluster, daemon, space):
     finally:
         cluster.api.patch(path, {"status": {"allocatable": {GPU: "8"}}})
     cluster.wait_pods(space, "Running", 32)
+
+
+def test_a_pod_gets_devices_of_the_resource_that_it_requests(cluster, daemon, space):
+    """Each of these device plugins offers GPUs: tarn counts GPUs, and must not mix them up."""
+    add_fake(cluster, 1, first=90, gpus=0, capacity={"amd.com/gpu": "8"})
+    add_fake(cluster, 1, first=91, gpus=0, capacity={"gpu.intel.com/xe": "8"})
+    try:
+        wait_until("tarn knows the nodes", lambda: len(daemon.api.get("/v1/nodes")["nodes"]) >= NODES + 2)
+        one = {"amd": "amd.com/gpu", "intel": "gpu.intel.com/xe"}
+        for number in range(3):
+            for vendor, resource in one.items():
+                asked = mine(f"{vendor}-{number}")
+                asked["spec"]["containers"][0]["resources"] = {"limits": {resource: "4"}}
+                create(cluster, space, asked)
+        create(cluster, space, *[mine(f"nvidia-{number}", gpus=8) for number in range(9)])
+        cluster.wait_pods(space, "Running", 12)  # two of each, and 8 of the nodes have GPUs of NVIDIA
+        placed = {}
+        for each in cluster.api.get(f"/api/v1/namespaces/{space}/pods")["items"]:
+            placed.setdefault(each["metadata"]["name"].split("-")[0], set()).add(each["spec"].get("nodeName"))
+        assert placed["amd"] == {"gpu-0090", None} and placed["intel"] == {"gpu-0091", None}
+        assert not placed["nvidia"] & {"gpu-0090", "gpu-0091"} and None in placed["nvidia"]
+    finally:
+        for number in (90, 91):
+            cluster.api.delete(f"/api/v1/nodes/gpu-{number:04d}")

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "core/job/request.h"
 #include "engine/kube/dra/dra_names.h"
+#include "engine/kube/kube_names.h"
 
 /* Priorities up to this are kept, larger ones are compressed. */
 enum { PRIORITY_PLAIN = 500, PRIORITY_STEPS = 22, PRIORITY_MOST = 1000 };
@@ -158,6 +159,18 @@ static int add_roles(json_t *document, const struct kube_pod *const *pods, uint3
     return code;
 }
 
+/* Which of the devices of plugins: those of the one whose resource its pods request. */
+static void add_plugin(json_t *where, const char *label, bool has_none,
+                       const struct kube_nodes *nodes)
+{
+    if (label[0])
+        json_array_append_new(where, json_sprintf("%s%s", label, has_none ? "|!kind" : ""));
+    else if (kube_nodes_have_labelled(nodes))
+        json_array_append_new(where, json_string("!" KUBE_PLUGIN));
+    if (kube_nodes_have_claimed(nodes))
+        json_array_append_new(where, json_string("!" DRA_LABEL));
+}
+
 /* Which devices: members without any are not concerned (`!kind` holds for no device). Devices that
  * only ResourceClaims may have are for no other pods. */
 static int add_device_conditions(json_t *where, const struct kube_pod *const *pods, uint32_t count,
@@ -165,27 +178,33 @@ static int add_device_conditions(json_t *where, const struct kube_pod *const *po
 {
     const struct kube_pod *claiming = NULL, *other = NULL;
     bool has_none = false;
-    const char *kind;
+    const char *kind, *plugin = "";
 
     for (uint32_t i = 0; i < count; i++) {
         const struct kube_pod *pod = pods[i];
-        if (pod->device_count == 0)
+        if (pod->device_count == 0) {
             has_none = true;
-        else if (!pod->filter[0])
+        } else if (!pod->filter[0]) {
+            const char *its_own = kube_device_name(pod->device)->label;
+            if (other && strcmp(plugin, its_own) != 0)
+                return error_set(err, -ENOTSUP, "some of its pods request %s, and others %s",
+                                 other->device, pod->device);
             other = pod;
-        else if (claiming && strcmp(claiming->filter, pod->filter) != 0)
+            plugin = its_own;
+        } else if (claiming && strcmp(claiming->filter, pod->filter) != 0) {
             return error_set(err, -ENOTSUP,
                              "the ResourceClaims of its pods request devices of different classes "
                              "or with different selectors");
-        else
+        } else {
             claiming = pod;
+        }
     }
     if (claiming && other)
         return error_set(err, -ENOTSUP,
                          "some of its pods have ResourceClaims, and others request %s",
                          other->device);
-    if (other && kube_nodes_have_claimed(nodes))
-        json_array_append_new(where, json_string("!" DRA_LABEL));
+    if (other)
+        add_plugin(where, plugin, has_none, nodes);
     if (!claiming)
         return 0;
     const char *label = kube_nodes_device_label(nodes, claiming, &kind, err);

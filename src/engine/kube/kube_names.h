@@ -10,6 +10,9 @@
 #define KUBE_PREFIX    "tarn.dev/"
 #define KUBE_SCHEDULER "tarn"
 
+/* Label of devices, but those of nvidia.com/gpu and MIG: which device plugin offers them. */
+#define KUBE_PLUGIN "plugin"
+
 /* Label of a namespace whose pods are tarn's, "true" (dist/kube). */
 #define KUBE_MANAGED KUBE_PREFIX "managed"
 

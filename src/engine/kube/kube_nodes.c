@@ -324,6 +324,17 @@ const char *kube_nodes_device_label(struct kube_nodes *nodes, const struct kube_
     return kube_dra_label(nodes->dra, pod, uv_now(nodes->options.loop), ret_kind, err);
 }
 
+bool kube_nodes_have_labelled(const struct kube_nodes *nodes)
+{
+    LIST_EACH (const struct entry, entry, &nodes->all) {
+        for (uint32_t i = 0; entry->about && i < entry->about->device_count; i++) {
+            if (kube_device_name(entry->about->resources[i])->label[0])
+                return true;
+        }
+    }
+    return false;
+}
+
 bool kube_nodes_have_claimed(const struct kube_nodes *nodes)
 {
     return kube_dra_is_used(nodes->dra);
@@ -432,7 +443,7 @@ static struct probe_device *devices_of(const struct entry *entry,
     return devices;
 }
 
-/* Those of a device plugin have none. */
+/* What a device plugin offers serves only pods that request it. */
 static struct engine_device_note *notes_of(const struct kube_node *about,
                                            const struct kube_dra_devices *more)
 {
@@ -440,7 +451,7 @@ static struct engine_device_note *notes_of(const struct kube_node *about,
         mem_zero(about->device_count + more->count + 1, sizeof(notes[0]));
 
     for (uint32_t i = 0; i < about->device_count; i++)
-        notes[i] = (struct engine_device_note){ "", "" };
+        notes[i] = (struct engine_device_note){ kube_device_name(about->resources[i])->label, "" };
     mem_copy(notes + about->device_count, more->notes, more->count * sizeof(notes[0]));
     return notes;
 }

@@ -50,6 +50,8 @@ const char *kube_nodes_label(struct kube_nodes *nodes, const struct kube_pod *po
 /* The label of the devices that its ResourceClaims request, see kube_dra_label(). */
 const char *kube_nodes_device_label(struct kube_nodes *nodes, const struct kube_pod *pod,
                                     const char **ret_kind, struct error *err);
+/* Whether any node has accelerators with a label of their own, see kube_device_name(). */
+bool kube_nodes_have_labelled(const struct kube_nodes *nodes);
 /* Whether there are devices that only ResourceClaims may have. */
 bool kube_nodes_have_claimed(const struct kube_nodes *nodes);
 /* Devices of slices, and claims, of a node have changed; "": of any. */

@@ -27,16 +27,16 @@ const char *kube_mig_profile(const char *resource)
 const struct kube_device_name *kube_device_name(const char *resource)
 {
     static const struct kube_device_name names[] = {
-        { "nvidia.com/gpu", "nvidia", "" },
-        { "nvidia.com/gpu.shared", "nvidia", "" },
-        { MIG_PREFIX, "nvidia", "" },
-        { "amd.com/gpu", "amd", "" },
-        { "gpu.intel.com/i915", "intel", "" },
-        { "gpu.intel.com/xe", "intel", "" },
-        { "google.com/tpu", "google", "tpu" },
-        { "aws.amazon.com/neuron", "aws", "npu" },
-        { "aws.amazon.com/neuroncore", "aws", "npu" },
-        { "habana.ai/gaudi", "intel", "npu" },
+        { "nvidia.com/gpu", "nvidia", "", "" },
+        { "nvidia.com/gpu.shared", "nvidia", "", "plugin=nvidia-shared" },
+        { MIG_PREFIX, "nvidia", "", "" },
+        { "amd.com/gpu", "amd", "", "plugin=amd" },
+        { "gpu.intel.com/i915", "intel", "", "plugin=intel-i915" },
+        { "gpu.intel.com/xe", "intel", "", "plugin=intel-xe" },
+        { "google.com/tpu", "google", "tpu", "plugin=google" },
+        { "aws.amazon.com/neuron", "aws", "npu", "plugin=neuron" },
+        { "aws.amazon.com/neuroncore", "aws", "npu", "plugin=neuroncore" },
+        { "habana.ai/gaudi", "intel", "npu", "plugin=gaudi" },
     };
 
     for (size_t i = 0; i < COUNT_OF(names); i++) {

@@ -22,6 +22,7 @@ enum kube_phase { KUBE_PENDING, KUBE_RUNNING, KUBE_SUCCEEDED, KUBE_FAILED };
 /* Accelerators of one resource that a pod requests, or a node has. */
 struct kube_device_name {
     const char *resource, *vendor, *kind; /* kind: "": a GPU */
+    const char *label; /* of these devices, for pods that request this resource; "": none */
 };
 
 /* The accelerators that a device plugin offers as this resource; NULL: it is none. */
