@@ -290,7 +290,8 @@ static void rank_claim(struct contenders *claims, struct contender *claim,
                        const struct state *state, const struct load *load)
 {
     const struct job *job = claim->job;
-    usec_t owed = job_owed(job);
+    usec_t owed =
+        claims->is_guarded && job_has_restarted(job) ? job_restart_cost(job) : job_owed(job);
     usec_t from = job->state == JOB_RUNNING && job->run->started > job->run->granted
                       ? job->run->started
                       : job->run->granted;

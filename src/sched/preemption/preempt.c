@@ -320,7 +320,7 @@ static void decide(struct brain *brain, bool is_alone, struct decisions *decisio
         if (start_claim(brain, claim, decisions))
             continue;
         holder = claim->job->id;
-        if (!is_alone)
+        if (claims->is_guarded)
             kept_place_set(&brain->preempt.unmet, holder, claim->place);
     }
     for (size_t i = 0; i < claims->items.count && is_enough; i++) {
@@ -450,6 +450,7 @@ static void plan_queue(struct brain *brain, uint32_t queue, struct decisions *de
     if (is_alone) /* else what a job on its line takes may go to another queue */
         plain_list_due(&brain->plain, queue, &preempt->dues);
     contenders_set_due(claims, &preempt->dues);
+    claims->is_guarded = !is_alone && cells_is_any(&brain->cells);
     contenders_sort(claims, brain->state);
     usec_t next = is_alone ? plain_next(&brain->plain, queue, brain->state->now) : USEC_NEVER;
     claims->review = next < claims->review ? next : claims->review;

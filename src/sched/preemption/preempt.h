@@ -28,7 +28,10 @@
  * Claimants are the queue's preemptible jobs that hold GPUs, and all of its jobs that wait for
  * GPUs. They are sorted by priority, then tier, then key, then time of submission:
  *
- *   fixed      has not run for its restart cost yet: stopping it now would be a pure loss
+ *   fixed      has not run for its restart cost yet: stopping it now would be a pure loss. In a
+ *              queue beside which others wait, in a cluster with cells (placement/cells.h), a
+ *              restart costs FACTS_COST_S if nothing is stated: plan_grants distributes what is
+ *              free there, and could start a job each time it was stopped, at one moment
  *   unsaved    runs, and never saves its work: only a higher priority is worth the loss of all
  *   awaited    others were stopped for it
  *   protected  is on its line (ordering/plain.h): only with the default order. Earlier ones first.
@@ -103,6 +106,7 @@ struct contenders {
     LIST(struct contender) items;
     struct gittins gittins; /* made if the remaining time of a job is unknown */
     int64_t milli;          /* GPUs that the claimants may have together */
+    bool is_guarded;        /* a restart is not free, even if none was stated */
     usec_t review;          /* when the order may change without an event; USEC_NEVER */
 };
 
@@ -165,12 +169,13 @@ struct preempt {
     plain_due_list dues; /* of a queue, in this plan */
     struct preempt_place pack;
     LIST(struct preempt_queue) queues;
-    kept_places unmet; /* in this plan, of queues beside which others wait: places of claims where
-                        * jobs have to stop first. What is free there is kept for them: else a
-                        * worse job of the queue would start there, and be stopped in its turn. */
-    uint32_t count;   /* in all queues */
-    bool has_settled; /* it has settled buckets in the last plan */
-    usec_t review;    /* the next plan that it needs without an event; USEC_NEVER: none */
+    kept_places unmet; /* in this plan, of queues beside which others wait, with cells: places of
+                        * claims where jobs have to stop first. What is free there is kept for them:
+                        * else a worse job of the queue would start there, and be stopped in its
+                        * turn. */
+    uint32_t count;    /* in all queues */
+    bool has_settled;  /* it has settled buckets in the last plan */
+    usec_t review;     /* the next plan that it needs without an event; USEC_NEVER: none */
 };
 
 /* Nodes or settings changed: consider all queues; or a queue did: it and all below it. */
