@@ -30,8 +30,11 @@ int api_admit(void *user, struct http_request *request, struct identity *ret, st
 /* Serves only /metrics and below; for a public socket. */
 void api_handle_metrics(void *user, struct http_request *request);
 
-/* Why a job waits and when it is expected to start, in one line. */
-void api_say_waiting(const struct api *api, const struct job *job, struct text *text);
+/* Why a job waits and when it is expected to start, in one line. ret_start: the latter alone, as
+ * RFC 3339 to the minute; "": not known. */
+enum { API_START_SIZE = 24 };
+void api_say_waiting(const struct api *api, const struct job *job, struct text *text,
+                     char ret_start[API_START_SIZE]);
 
 /* The changes of these jobs are durable: tell the followers. */
 void api_changed(struct api *api, const uint64_t *jobs, size_t count);

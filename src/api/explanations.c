@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /v1/jobs/ID/why: why a job waits, with the details that explain it. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/estimates.h"
@@ -419,7 +420,8 @@ static json_t *why_of_group(struct call *call, const struct group *group)
                      "several jobs, each with a reason of its own", "text", text, "lines", lines);
 }
 
-void api_say_waiting(const struct api *api, const struct job *job, struct text *text)
+void api_say_waiting(const struct api *api, const struct job *job, struct text *text,
+                     char ret_start[API_START_SIZE])
 {
     struct start_estimate start;
     struct why why;
@@ -427,11 +429,14 @@ void api_say_waiting(const struct api *api, const struct job *job, struct text *
 
     sched_why(api_brain(api), api->inquiry, job, &why, &ahead);
     why_say(api, job, &why, ahead, text);
+    ret_start[0] = '\0';
     if (!api_start_beside(api, job, &why, &start))
         return;
     json_t *at = view_time(api, start.median);
-    if (json_is_string(at)) /* to the minute */
-        text_printf(text, "; expected start %.16sZ", json_string_value(at));
+    if (json_is_string(at)) { /* to the minute */
+        snprintf(ret_start, API_START_SIZE, "%.16sZ", json_string_value(at));
+        text_printf(text, "; expected start %s", ret_start);
+    }
     json_decref(at);
 }
 

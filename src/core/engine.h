@@ -199,6 +199,24 @@ enum engine_fate {
     ENGINE_DONE,      /* it ran and ended by itself */
 };
 
+/* What is shown of an arrival, in objects of the engine that mirror it. */
+struct engine_view {
+    const char *name; /* of the arrival */
+    uint64_t job;
+    const char *state; /* "waits", "runs", "stops"; NULL: it is over */
+    const char *queue;
+    const char *reason; /* why it waits; "": it does not */
+    const char *start;  /* when it is expected to start, as RFC 3339 to the minute; "": not known */
+    int64_t milli;      /* GPUs that it requests or has */
+};
+
+/* What is shown of a queue. Amounts are milli-GPUs of it and all below it; -1: none is set. */
+struct engine_queue {
+    const char *name;
+    int64_t guarantee, limit, used;
+    uint32_t waiting, running; /* jobs of the queue itself */
+};
+
 /* What a node reports about one of its devices, once a second or every few seconds. */
 struct engine_reading {
     const char *uuid;
@@ -273,6 +291,11 @@ struct engine_ops {
      * restart also for arrivals that this engine has not reported. NULL: not wanted. */
     void (*note)(struct engine *engine, const char *name, uint64_t job, const char *words,
                  enum engine_fate fate);
+    /* What tarn knows of an arrival, at each change; after a restart of all. False: not now, it is
+     * shown again later. NULL view: all of them were shown once. And of all queues, every few
+     * seconds. NULL: the engine shows nothing. */
+    bool (*show)(struct engine *engine, const struct engine_view *view);
+    void (*show_queues)(struct engine *engine, const struct engine_queue *queues, size_t count);
     /* Why the engine has not started this attempt yet, or cannot do what is asked of it; attempt 0:
      * for a job that was not granted. NULL: there is no reason; valid until the next turn of the
      * loop. The operation is NULL: there is never one. */
@@ -304,7 +327,7 @@ struct engine_options {
 };
 
 /* A module exports this as tarn_engine_module. The version changes with this header. */
-enum { ENGINE_MODULE_VERSION = 14 };
+enum { ENGINE_MODULE_VERSION = 15 };
 
 struct engine_module {
     uint32_t version;

@@ -5,7 +5,8 @@
 /* arrival_notes - tells the engine what becomes of the jobs that were submitted to it
  *
  * For each that waits: the reason and the expected start, some at a time, when they changed, at
- * most twice a minute; and how it ended.
+ * most twice a minute; and how it ended. An engine that mirrors them is shown each change, some at
+ * a time, and all queues.
  *
  * Owner: the daemon; engine and api outlive it
  */

@@ -20,6 +20,7 @@
 #include "engine/kube/kube_claims.h"
 #include "engine/kube/kube_dra.h"
 #include "engine/kube/kube_job.h"
+#include "engine/kube/kube_mirrors.h"
 #include "engine/kube/kube_names.h"
 #include "engine/kube/kube_nodes.h"
 #include "engine/kube/kube_workloads.h"
@@ -50,6 +51,7 @@ struct kube_engine {
     struct kube_claims *claims;
     struct kube_dra *dra;
     struct kube_events *events;
+    struct kube_mirrors *mirrors;
     struct kube_workloads *workloads;
     struct kube_attempts *attempts;
     uv_timer_t timer;
@@ -432,6 +434,18 @@ static void note(struct engine *engine, const char *name, uint64_t job, const ch
     kube_workloads_note(only.workloads, name, job, words, fate);
 }
 
+static bool show(struct engine *engine, const struct engine_view *view)
+{
+    (void)engine;
+    return kube_workloads_show(only.workloads, view);
+}
+
+static void show_queues(struct engine *engine, const struct engine_queue *queues, size_t count)
+{
+    (void)engine;
+    kube_mirrors_show_queues(only.mirrors, queues, count);
+}
+
 static const char *trouble(struct engine *engine, uint64_t job, uint32_t attempt)
 {
     const char *reason = attempt > 0 ? kube_attempts_trouble(only.attempts, job, attempt) : NULL;
@@ -470,6 +484,7 @@ static void destroy(struct engine *engine)
     kube_dra_destroy(only.dra);
     kube_claims_destroy(only.claims);
     kube_events_destroy(only.events);
+    kube_mirrors_destroy(only.mirrors);
     for (size_t i = 0; i < only.listed.count; i++) {
         kube_pod_destroy(only.listed.items[i]->pod);
         free(only.listed.items[i]);
@@ -519,11 +534,10 @@ static void watch_claims(void)
                                                              .user = (void *)(uintptr_t)i });
 }
 
-/* This daemon is in charge now. */
-static void on_charge(void *user)
+/* Whether there are mirrors is known before the first workload is. */
+static void on_looked(void *user)
 {
     (void)user;
-    only.in_charge_at = uv_now(only.options.loop);
     watch_claims();
     kube_dra_watch(only.dra);
     kube_client_watch(only.client, &(struct kube_watch){ .path = "/api/v1/nodes",
@@ -542,6 +556,14 @@ static void on_charge(void *user)
                                                          .read = kube_pod_read,
                                                          .on_event = on_pod,
                                                          .release = kube_pod_destroy });
+}
+
+/* This daemon is in charge now. */
+static void on_charge(void *user)
+{
+    (void)user;
+    only.in_charge_at = uv_now(only.options.loop);
+    kube_mirrors_look(only.mirrors, on_looked, NULL);
 }
 
 /* A file that the configuration names may be corrected only while the daemon runs: what is wrong
@@ -569,6 +591,8 @@ static int create(const struct engine_options *options, struct engine **ret, str
                                            .forget = forget,
                                            .answer = answer,
                                            .note = note,
+                                           .show = show,
+                                           .show_queues = show_queues,
                                            .trouble = trouble,
                                            .spell = spell,
                                            .destroy = destroy };
@@ -595,7 +619,9 @@ static int create(const struct engine_options *options, struct engine **ret, str
         only.client, &(struct kube_dra_told){ .touched = on_touched, .changed = on_claims });
     only.nodes = kube_nodes_create(options, only.claims, only.dra);
     only.events = kube_events_create(only.client, only.instance);
-    only.workloads = kube_workloads_create(options, only.client, only.nodes, only.events);
+    only.mirrors = kube_mirrors_create(only.client);
+    only.workloads =
+        kube_workloads_create(options, only.client, only.nodes, only.events, only.mirrors);
     only.attempts = kube_attempts_create(
         options, only.instance, namespace[0] ? namespace : kube_access_namespace(access),
         only.client, only.nodes, only.workloads, only.events, only.dra);

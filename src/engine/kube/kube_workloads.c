@@ -59,6 +59,7 @@ struct workload {
     bool is_awake; /* it is in the list of those */
     size_t place;  /* in the list of all */
     char *words;   /* as set in the condition; NULL: none */
+    char *mirror;  /* path of its mirror; NULL: none */
 };
 
 struct kube_workloads {
@@ -66,6 +67,7 @@ struct kube_workloads {
     struct kube_client *client;
     struct kube_nodes *nodes;
     struct kube_events *events;
+    struct kube_mirrors *mirrors;
     LIST(struct workload *) all;
     LIST(struct workload *) awake;
     uint64_t swept_at;  /* uv_now() when all were looked at */
@@ -75,7 +77,8 @@ struct kube_workloads {
 
 struct kube_workloads *kube_workloads_create(const struct engine_options *options,
                                              struct kube_client *client, struct kube_nodes *nodes,
-                                             struct kube_events *events)
+                                             struct kube_events *events,
+                                             struct kube_mirrors *mirrors)
 {
     struct kube_workloads *workloads = mem_zero(1, sizeof(*workloads));
 
@@ -83,6 +86,7 @@ struct kube_workloads *kube_workloads_create(const struct engine_options *option
     workloads->client = client;
     workloads->nodes = nodes;
     workloads->events = events;
+    workloads->mirrors = mirrors;
     return workloads;
 }
 
@@ -93,6 +97,7 @@ static void workload_destroy(struct workload *workload)
     free(workload->owner_path);
     free(workload->queue);
     free(workload->words);
+    free(workload->mirror);
     list_release(&workload->pods);
     kube_pod_destroy(workload->suspended);
     free(workload);
@@ -184,6 +189,14 @@ static struct workload *find_named(struct kube_workloads *workloads, const char 
     return workload;
 }
 
+static void name_mirror(struct kube_workloads *workloads, struct workload *workload,
+                        const struct kube_pod *pod)
+{
+    if (!workload->mirror)
+        workload->mirror =
+            kube_mirrors_path(workloads->mirrors, pod->namespace, pod->group.title, workload->key);
+}
+
 /* ---- pods ---- */
 
 static struct kube_group single(const struct kube_pod *pod)
@@ -223,6 +236,7 @@ void kube_workloads_see(struct kube_workloads *workloads, const struct kube_pod 
     if (!workload || workload->is_split)
         workload = find_or_add(workloads, workload ? &alone : &pod->group);
     wake(workloads, workload);
+    name_mirror(workloads, workload, pod);
     int64_t place = place_of(workload, pod);
     if (place >= 0)
         workload->pods.items[place] = pod;
@@ -263,6 +277,7 @@ void kube_workloads_see_job(struct kube_workloads *workloads, struct kube_job *j
         kube_pod_destroy(workload->suspended);
         workload->suspended = TAKE(job->pod);
         workload->size = job->size;
+        name_mirror(workloads, workload, workload->suspended);
         workload->is_job_seen = true;
         workload->needs_managed = job->needs_managed;
     }
@@ -399,6 +414,7 @@ static void split(struct kube_workloads *workloads, struct workload *workload)
         const struct kube_pod *pod = workload->pods.items[i];
         struct kube_group alone = single(pod);
         struct workload *own = find_or_add(workloads, &alone);
+        name_mirror(workloads, own, pod);
         list_add(&own->pods, pod);
     }
     workload->pods.count = 0;
@@ -611,6 +627,7 @@ static void remove_empty(struct kube_workloads *workloads, struct workload *work
     last->place = workload->place;
     workloads->all.count--;
     map_remove(&workloads->by_key, map_hash(workload->key, strlen(workload->key)));
+    kube_mirrors_drop(workloads->mirrors, workload->mirror);
     workload_destroy(workload);
 }
 
@@ -716,6 +733,20 @@ void kube_workloads_note(struct kube_workloads *workloads, const char *name, uin
     restart(workload);
 }
 
+bool kube_workloads_show(struct kube_workloads *workloads, const struct engine_view *view)
+{
+    struct workload *workload = view ? find_named(workloads, view->name) : NULL;
+    bool is_it = workload && workload->mirror && (workload->job == 0 || workload->job == view->job);
+
+    if (!view)
+        return kube_mirrors_sweep(workloads->mirrors);
+    if (is_it && view->state)
+        kube_mirrors_show(workloads->mirrors, workload->mirror, view);
+    else if (is_it)
+        kube_mirrors_drop(workloads->mirrors, workload->mirror);
+    return is_it;
+}
+
 const struct kube_pod **kube_workloads_take(struct kube_workloads *workloads, const char *name,
                                             uint32_t most, uint32_t *ret_count)
 {
@@ -759,6 +790,7 @@ void kube_workloads_adopt(struct kube_workloads *workloads, const struct kube_po
     struct workload *workload =
         find_or_add(workloads, string_starts(pod->arrival, own) ? &alone : &pod->group);
 
+    name_mirror(workloads, workload, pod);
     workload->generation = generation_of(pod->arrival, workload->key);
     workload->job = pod->mark.job;
     workload->stage = STARTED;

@@ -21,6 +21,7 @@
 #include "engine/kube/client/kube_client.h"
 #include "engine/kube/kube_events.h"
 #include "engine/kube/kube_job.h"
+#include "engine/kube/kube_mirrors.h"
 #include "engine/kube/kube_nodes.h"
 #include "engine/kube/kube_pod.h"
 
@@ -28,7 +29,8 @@ struct kube_workloads;
 
 struct kube_workloads *kube_workloads_create(const struct engine_options *options,
                                              struct kube_client *client, struct kube_nodes *nodes,
-                                             struct kube_events *events);
+                                             struct kube_events *events,
+                                             struct kube_mirrors *mirrors);
 void kube_workloads_destroy(struct kube_workloads *workloads); /* NULL is fine */
 
 /* A pod waits for tarn: it is new, has changed, or its attempt gave it back. */
@@ -50,11 +52,12 @@ void kube_workloads_need(struct kube_workloads *workloads);
  */
 void kube_workloads_tick(struct kube_workloads *workloads);
 
-/* engine_ops.answer and engine_ops.note. */
+/* engine_ops.answer, engine_ops.note and engine_ops.show. */
 void kube_workloads_answer(struct kube_workloads *workloads, const char *name, uint64_t job,
                            const struct error *err);
 void kube_workloads_note(struct kube_workloads *workloads, const char *name, uint64_t job,
                          const char *words, enum engine_fate fate);
+bool kube_workloads_show(struct kube_workloads *workloads, const struct engine_view *view);
 
 /* The waiting pods of an arrival in the order of the ranks, malloc'd; at most `most`. Its attempt
  * has started: pods that come later are not reported while it runs. */
