@@ -61,13 +61,14 @@ class Shell:
 
     def run(self, *words, stdin=None, status=0, **environment):
         if self.server and words[0] == "up" and not os.path.exists(self.socket):
-            self.server.wait(tarn_test.PATIENCE_S)  # what went down
             self.serve()
         done = subprocess.run([TARN, *[str(word) for word in words]], input=stdin, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, timeout=tarn_test.PATIENCE_S, cwd=self.work,
                               env=dict(self.environment, **environment),
                               **({"stdin": subprocess.DEVNULL} if stdin is None else {}))
         assert status is None or done.returncode == status, (words, done.returncode, done.stdout, done.stderr)
+        if self.server and words[0] == "down" and "stopped" in done.stderr:
+            self.server.wait(tarn_test.PATIENCE_S)  # its port may be closed before its socket is
         return done
 
     def out(self, *words, **keys):
