@@ -159,15 +159,15 @@ static void name_reservation(struct brain *brain, const struct job *job, struct 
         keepouts_allow(keepouts, brain->state, &brain->layout, &ask, &lease, why);
 }
 
-/* It asks for no more than a cell that its queue is guaranteed: no promise keeps it from it, unless
- * jobs of its queue stop for a better one. A cell is for jobs that are never stopped; others would
- * take what is kept for the job that they were stopped for. */
+/* It asks for no more than a cell that its queue is guaranteed: no promise keeps it from it. A cell
+ * is for jobs that are never stopped; others would take what is kept for the job that they were
+ * stopped for. */
 static bool is_its_own_cell(const struct brain *brain, const struct job *job,
                             const struct request *request)
 {
     uint32_t owner = cells_guest_of(&brain->cells, job->queue, job->is_preemptible).owner;
 
-    return owner != 0 && !job->is_preemptible && !preempt_has_unmet(&brain->preempt, job->queue) &&
+    return owner != 0 && !job->is_preemptible &&
            cells_own_kind(&brain->cells, owner, request) != CELLS_NONE;
 }
 

@@ -164,27 +164,18 @@ static void explain_stuck(struct brain *brain)
     }
 }
 
-static bool has_started(const struct brain *brain, const struct job *job)
-{
-    return !job->pending_bucket && job_is_active(job) && job->run->granted == brain->state->now;
-}
-
-/* Room was kept for a job that then started itself, perhaps elsewhere: those that it kept back are
- * looked at again. Jobs that are like it were kept back by what it waits for. */
+/* Room was kept for a job that then started itself: those that it kept back are looked at again. */
 static void explain_passed(struct brain *brain)
 {
     LIST_EACH (struct pending_queue, queue, &brain->pending.queues) {
         for (size_t k = 0; k < queue->buckets.count; k++) {
-            struct pending_bucket *bucket = queue->buckets.items[k];
-            if (bucket->why.kind != WHY_RESERVED)
+            struct why *why = &queue->buckets.items[k]->why;
+            const struct job *holder =
+                why->kind == WHY_RESERVED ? state_job(brain->state, why->job) : NULL;
+            if (why->kind != WHY_RESERVED || (holder && holder->pending_bucket))
                 continue;
-            const struct job *holder = state_job(brain->state, bucket->why.job);
-            bool is_alike = holder && holder->pending_bucket == bucket;
-            if (holder && !is_alike && !has_started(brain, holder))
-                continue;
-            bucket->why = (struct why){ .kind = WHY_GPUS };
-            if (!is_alike)
-                brain_review(brain, brain->state->now);
+            *why = (struct why){ .kind = WHY_GPUS };
+            brain_review(brain, brain->state->now);
         }
     }
 }
@@ -250,7 +241,6 @@ void plan_awaited(struct brain *brain, struct decisions *decisions)
 
     reserve_start(&brain->reserve); /* the promises of the last plan are over */
     brain->reserved_shares.count = 0;
-    preempt_forget_unmet(&brain->preempt);
     room_made_tidy(&brain->reclaim, brain->state);
     defrag_keep(brain);
     plan_back(brain, decisions);
@@ -357,6 +347,6 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
     }
     reserve_finish(&brain->reserve);
     explain_stuck(brain);
-    if (is_claim_started || brain->preempt.unmet.count > 0)
+    if (is_claim_started)
         explain_passed(brain);
 }

@@ -13,7 +13,7 @@
  *
  * A job that is never stopped is not placed where the slack would fall below both its present
  * value and 0. A queue that takes what it is owed changes nothing: whole and owed both fall by
- * one. So it always finds its cell, after others were stopped for it. No cell counts twice: what
+ * one. So a cell is there for it, after others were stopped. No cell counts twice: what
  * lies in a cell that is open for its owner is not counted for smaller kinds. This is HiveD's
  * safety without binding cells: which cell it will be is left open.
  *

@@ -103,9 +103,6 @@ void defrag_keep(struct brain *brain)
             (is_taker && (is_waited_for(brain, job) || defrag_is_under_way(brain, job))))
             keep(brain, job, made->lease);
     }
-    LIST_EACH (const struct kept_place, place, &brain->preempt.unmet) {
-        keep(brain, state_job(brain->state, place->job), place->lease);
-    }
     if (before > 0 && brain->defrag.kept == 0)
         reserve_forget(&brain->reserve); /* none of them is to be found again */
 }

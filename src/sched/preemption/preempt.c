@@ -58,7 +58,6 @@ void preempt_release(struct preempt *preempt)
 {
     list_release(&preempt->claims.items);
     list_release(&preempt->dues);
-    kept_places_release(&preempt->unmet);
     preempt_place_release(&preempt->pack);
     list_release(&preempt->queues);
 }
@@ -301,10 +300,11 @@ static bool all_have_places(const struct contenders *claims)
     return true;
 }
 
-static void decide(struct brain *brain, bool is_alone, struct decisions *decisions)
+static void decide(struct brain *brain, struct decisions *decisions)
 {
     const struct contenders *claims = &brain->preempt.claims;
-    bool is_enough = is_alone && all_have_places(claims);
+    bool is_enough =
+        all_have_places(claims) && !others_wait(brain, claims->items.items[0].job->queue);
     uint64_t holder = 0;
 
     LIST_EACH (const struct contender, claim, &claims->items) {
@@ -317,11 +317,8 @@ static void decide(struct brain *brain, bool is_alone, struct decisions *decisio
     LIST_EACH (const struct contender, claim, &claims->items) {
         if (claim->is_running || !claim->is_selected || (is_enough && may_have_more(brain, claim)))
             continue;
-        if (start_claim(brain, claim, decisions))
-            continue;
-        holder = claim->job->id;
-        if (claims->is_guarded)
-            kept_place_set(&brain->preempt.unmet, holder, claim->place);
+        if (!start_claim(brain, claim, decisions))
+            holder = claim->job->id;
     }
     for (size_t i = 0; i < claims->items.count && is_enough; i++) {
         const struct contender *claim = &claims->items.items[i];
@@ -461,11 +458,9 @@ static void plan_queue(struct brain *brain, uint32_t queue, struct decisions *de
         if (preempt_place_make(&preempt->pack, claims, &query, &brain->arena))
             break;
     }
-    size_t unmet = preempt->unmet.count;
-    decide(brain, is_alone, decisions);
+    decide(brain, decisions);
     if (is_alone)
         take_back(brain, decisions);
-    preempt->queues.items[queue].has_unmet = preempt->unmet.count > unmet;
     preempt->queues.items[queue].review = claims->review;
 }
 
@@ -476,8 +471,7 @@ static bool is_due(const struct brain *brain, uint32_t number)
     const struct pending_queue *waiting =
         number < brain->pending.queues.count ? &brain->pending.queues.items[number] : NULL;
 
-    if (queue->is_due || queue->has_unmet || queue->review <= brain->state->now ||
-        !others_wait(brain, number))
+    if (queue->is_due || queue->review <= brain->state->now || !others_wait(brain, number))
         return true;
     for (size_t i = 0; waiting && i < waiting->buckets.count; i++) {
         if (waiting->buckets.items[i]->first->is_awaited)
@@ -500,17 +494,6 @@ static void list_awaited(struct brain *brain)
     }
 }
 
-void preempt_forget_unmet(struct preempt *preempt)
-{
-    while (preempt->unmet.count > 0)
-        kept_place_drop(&preempt->unmet, preempt->unmet.count - 1);
-}
-
-bool preempt_has_unmet(const struct preempt *preempt, uint32_t queue)
-{
-    return queue < preempt->queues.count && preempt->queues.items[queue].has_unmet;
-}
-
 void plan_preempt(struct brain *brain, struct decisions *decisions)
 {
     struct preempt *preempt = &brain->preempt;
@@ -526,7 +509,7 @@ void plan_preempt(struct brain *brain, struct decisions *decisions)
         if (preempt->queues.items[i].count == 0)
             continue;
         if (is_due(brain, i)) {
-            preempt->queues.items[i].is_due = preempt->queues.items[i].has_unmet = false;
+            preempt->queues.items[i].is_due = false;
             preempt->queues.items[i].review = USEC_NEVER;
             plan_queue(brain, i, decisions);
         }

@@ -16,7 +16,6 @@
  */
 
 #include "core/state/state.h"
-#include "sched/capacity/lease_part.h"
 #include "sched/ends.h"
 #include "sched/ordering/gittins.h"
 #include "sched/ordering/pending.h"
@@ -99,15 +98,14 @@ struct contender {
     bool is_homeless;                /* finds no place beside better claims */
     struct contender *mover;         /* the claim that took its place; NULL */
     uint32_t first_node, node_count; /* where it will start */
-    const struct lease *place;       /* the same; in the brain's arena */
 };
 
 struct contenders {
     LIST(struct contender) items;
     struct gittins gittins; /* made if the remaining time of a job is unknown */
     int64_t milli;          /* GPUs that the claimants may have together */
-    bool is_guarded;        /* a restart is not free, even if none was stated */
-    usec_t review;          /* when the order may change without an event; USEC_NEVER */
+    bool is_guarded; /* a restart is not free, even if nothing is stated; set by the caller */
+    usec_t review;   /* when the order may change without an event; USEC_NEVER */
 };
 
 /* Collect the claimants of a queue, without their lines. False: none of them is preemptible. */
@@ -161,7 +159,6 @@ struct preempt_queue {
     uint32_t count; /* preemptible jobs that wait or hold something */
     usec_t review;  /* when its order may change without an event */
     bool is_due;
-    bool has_unmet;
 };
 
 struct preempt {
@@ -169,13 +166,9 @@ struct preempt {
     plain_due_list dues; /* of a queue, in this plan */
     struct preempt_place pack;
     LIST(struct preempt_queue) queues;
-    kept_places unmet; /* in this plan, of queues beside which others wait, with cells: places of
-                        * claims where jobs have to stop first. What is free there is kept for them:
-                        * else a worse job of the queue would start there, and be stopped in its
-                        * turn. */
-    uint32_t count;    /* in all queues */
-    bool has_settled;  /* it has settled buckets in the last plan */
-    usec_t review;     /* the next plan that it needs without an event; USEC_NEVER: none */
+    uint32_t count;   /* in all queues */
+    bool has_settled; /* it has settled buckets in the last plan */
+    usec_t review;    /* the next plan that it needs without an event; USEC_NEVER: none */
 };
 
 /* Nodes or settings changed: consider all queues; or a queue did: it and all below it. */
@@ -188,9 +181,6 @@ void preempt_release(struct preempt *preempt);
 struct brain;
 struct decisions;
 
-/* Begin a plan. */
-void preempt_forget_unmet(struct preempt *preempt);
-bool preempt_has_unmet(const struct preempt *preempt, uint32_t queue);
 /* Stop jobs for others of their queue, and start those that have a free place. */
 void plan_preempt(struct brain *brain, struct decisions *decisions);
 

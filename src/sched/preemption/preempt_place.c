@@ -59,9 +59,6 @@ static void note_place(struct packing *packing, struct contender *claim, const s
 
     assert(number <= packing->claims->items.count);
     fleet_take(&pack->ahead, lease, 1);
-    struct lease *place = arena_take(packing->arena, 1, sizeof(*place));
-    *place = *lease;
-    claim->place = place;
     claim->first_node = (uint32_t)pack->nodes.count;
     claim->node_count = lease->members_count;
     for (uint32_t i = 0; i < lease->members_count; i++) {
