@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -83,6 +84,20 @@ static int wait_for(pid_t pid)
     kill(pid, SIGKILL);
     waitpid(pid, &status, 0);
     return -1;
+}
+
+/* The control daemon leads a session, in which it starts its servers. */
+bool mps_is_server(const char *folder, uint32_t pid)
+{
+    AUTO_FREE char *path = mem_printf("%s/nvidia-cuda-mps-control.pid", folder);
+    FILE *file = fopen(path, "re");
+    int session = 0;
+
+    if (!file)
+        return false;
+    bool is_known = fscanf(file, "%d", &session) == 1 && session > 0;
+    fclose(file);
+    return is_known && getsid((pid_t)pid) == session;
 }
 
 /* Run it with a word of input, or with -d as the daemon. */

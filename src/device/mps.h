@@ -31,4 +31,8 @@ int mps_start(const struct mps_device *mps, struct error *err);
 /* Stop the device's server, if it runs. */
 void mps_stop(const struct mps_device *mps);
 
+/* Whether the process is the server of the control daemon of this folder. It holds memory of the
+ * device, for all its clients. Does not wait. */
+bool mps_is_server(const char *folder, uint32_t pid);
+
 #endif

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "io/file.h"
 
-enum { ENV_MAX = 12, CHUNK = 4096, HANDLES = 3, KILL_MS = 2000, STAT_BYTES_MAX = 4096 };
+enum { ENV_MAX = 12, CHUNK = 4096, HANDLES = 3, KILL_MS = 2000 };
 
 /* One command. It goes when its handles have closed. */
 struct run {
@@ -146,18 +146,6 @@ static void kill_group(const struct run *run)
         kill(-run->process.pid, SIGKILL);
 }
 
-static bool is_in_session(pid_t pid, pid_t session)
-{
-    AUTO_FREE char *path = mem_printf("/proc/%d/stat", pid);
-    AUTO_RELEASE(text) struct text stat = { 0 };
-    int found = 0;
-
-    if (file_read(path, STAT_BYTES_MAX, &stat, NULL) < 0)
-        return false;
-    const char *fields = strrchr(text_string(&stat), ')');
-    return fields && sscanf(fields + 1, " %*c %*d %*d %d", &found) == 1 && found == session;
-}
-
 /* Asked once the process is held: from then on it is the same. */
 static void kill_of_session(pid_t pid, pid_t session)
 {
@@ -165,7 +153,7 @@ static void kill_of_session(pid_t pid, pid_t session)
 
     if (pidfd < 0)
         return;
-    if (is_in_session(pid, session))
+    if (getsid(pid) == session)
         pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
     close(pidfd);
 }
@@ -181,7 +169,7 @@ static void kill_session(const struct run *run)
         return;
     while ((entry = readdir(stream)) != NULL) {
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (pid > 1 && is_in_session(pid, run->process.pid))
+        if (pid > 1 && getsid(pid) == run->process.pid)
             kill_of_session(pid, run->process.pid);
     }
     closedir(stream);

@@ -161,6 +161,14 @@ static char *mps_folder(const struct preparer *preparer, const char *uuid)
     return mem_printf("%s/%s", preparer->folder, uuid);
 }
 
+bool preparer_is_server(const struct preparer *preparer, uint32_t device, uint32_t pid)
+{
+    if (!preparer || !preparer->has_mps)
+        return false;
+    AUTO_FREE char *folder = mps_folder(preparer, preparer->options.devices->items[device].uuid);
+    return mps_is_server(folder, pid);
+}
+
 static int prepare_mps(struct preparer *preparer, const struct task *task, struct error *err)
 {
     AUTO_FREE char *folder = mps_folder(preparer, task->uuid);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "io/log.h"
+#include "node/prepare.h"
 #include "node/watcher_inside.h"
 
 enum { KNOWN_S = 30 }; /* the owner of a process is looked up again after that */
@@ -40,6 +41,9 @@ const struct known_process *watcher_owner(struct watcher *watcher, struct watche
         place = i;
     }
     now.is_ours = watcher_member(watcher, pid, &now.id);
+    now.is_server =
+        !now.is_ours && !watched->is_remote &&
+        preparer_is_server(watcher->options.preparer, (uint32_t)(watched - watcher->devices), pid);
     if (place == watched->known.count)
         list_add(&watched->known, now);
     else

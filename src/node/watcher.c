@@ -73,12 +73,17 @@ static bool knows_owners(const struct watcher *watcher)
 }
 
 /* Processes that tarn did not start, without displays. */
+static bool is_foreign(const struct known_process *known, const struct probe_process *process)
+{
+    return !known->is_ours && !known->is_server && !process->is_graphics;
+}
+
 static void measure_foreign(struct watcher *watcher, struct watched *watched)
 {
     watched->foreign_mib = 0;
     for (uint32_t i = 0; knows_owners(watcher) && i < watched->process_count; i++) {
         const struct probe_process *process = &watched->processes[i];
-        if (!watcher_owner(watcher, watched, process->pid)->is_ours && !process->is_graphics)
+        if (is_foreign(watcher_owner(watcher, watched, process->pid), process))
             watched->foreign_mib += mib_of(process);
     }
 }
@@ -489,9 +494,9 @@ static void name_foreign(const struct watched *watched, struct watch_device *dev
 {
     for (uint32_t i = 0; i < watched->process_count; i++) {
         const struct probe_process *process = &watched->processes[i];
-        for (size_t k = 0; k < watched->known.count && !process->is_graphics; k++) {
+        for (size_t k = 0; k < watched->known.count; k++) {
             const struct known_process *known = &watched->known.items[k];
-            if (known->pid == process->pid && !known->is_ours)
+            if (known->pid == process->pid && is_foreign(known, process))
                 keep_foreign(device, (struct watch_foreign){ .pid = process->pid,
                                                              .memory_mib = mib_of(process) });
         }

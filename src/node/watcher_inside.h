@@ -16,7 +16,8 @@ enum { WATCHER_WORDS_SIZE = 192 };
 /* The member that a process belongs to. Pids are reused, so an entry is valid for a short time. */
 struct known_process {
     uint32_t pid;
-    bool is_ours;
+    bool is_ours;   /* of the job with this ID */
+    bool is_server; /* the MPS server of the device, which is no job's */
     struct member_id id;
     usec_t asked;
 };

@@ -376,11 +376,16 @@ MPS = """#!/bin/sh
 dir=$CUDA_MPS_PIPE_DIRECTORY
 if [ "$1" = -d ]; then
     [ -e "$dir/broken" ] && exit 1
+    setsid sh -c 'echo $$ >"$0/nvidia-cuda-mps-control.pid"; sleep 600 & echo $! >"$0/server"; wait' "$dir" </dev/null >/dev/null 2>&1 &
+    while [ ! -s "$dir/server" ]; do sleep 0.01; done
     echo "start $CUDA_VISIBLE_DEVICES" >>"$dir/log"; touch "$dir/control"; exit 0
 fi
 read words
 echo "$words" >>"$dir/log"
-[ "$words" = quit ] && rm -f "$dir/control"
+if [ "$words" = quit ] && [ -e "$dir/control" ]; then
+    kill $(cat "$dir/server") # its parent waits for it, and ends then
+    rm -f "$dir/control" "$dir/server" "$dir/nvidia-cuda-mps-control.pid"
+fi
 [ -e "$dir/control" ]
 """
 
@@ -414,6 +419,27 @@ def test_shares_are_served_by_mps_where_it_is_installed(make_daemon, tmp_path):
     job = machine.api.submit(command=["true"], gpus="mps=25%", cpus=0)
     wait_until("it ended", lambda: machine.api.job(job)["state"] == "ended")
     assert "its server for" in machine.api.job(job)["reason"]
+
+
+def test_an_mps_server_of_tarn_is_not_foreign(make_daemon, tmp_path):
+    control = tmp_path / "mps-control"
+    control.write_text(MPS)
+    control.chmod(0o755)
+    machine = Machine(make_daemon, tmp_path)
+    machine.tell(gpu(0), gpu(1, error="GPU_IS_LOST"))
+    machine.daemon.extra["TARN_MPS_CONTROL"] = str(control)
+    machine.daemon.start()
+    first = machine.api.submit(command=["sleep", "60"], gpus="mps=25%", cpus=0)
+    wait_until("it runs", lambda: machine.api.job(first)["state"] == "running")
+    server = int(open(os.path.join(machine.daemon.state, "mps", "GPU-0", "server")).read())
+    lines = [gpu(0, used=1004), gpu(1, error="GPU_IS_LOST"), "gpu 0 process %d memory 500" % server]
+    machine.tell(*lines)
+    wait_until("it is read", lambda: (machine.gpu(0)["reading"] or {}).get("memory_used") == 1004 << 20)
+    assert machine.gpu(0)["foreign_memory"] == 0 and machine.gpu(0)["faults"] == []
+    second = machine.api.submit(command=["sleep", "60"], gpus="mps=25%", cpus=0)
+    wait_until("it runs", lambda: machine.api.job(second)["state"] == "running")
+    machine.tell(*lines, "gpu 0 process %d memory 400" % os.getpid())
+    wait_until("another process is foreign", lambda: machine.gpu(0)["foreign_memory"] == 400)
 
 
 def test_who_takes_more_memory_than_given_is_warned_then_ended_and_never_the_neighbour(machine):
