@@ -284,7 +284,7 @@ def test_the_script_alone_is_not_enough():
 
 
 @pytest.mark.parametrize("options,words", [
-    (["--resett"], "option '--resett': expected --out FILE, --quick or --allow-mig"),
+    (["--resett"], "option '--resett': expected --out FILE, --quick, --allow-mig or --keep-modes"),
     (["--out"], "--out needs a file"),
     (["--out", "/proc/none/x.md"], "/proc/none/x.md: the report cannot be written there"),
 ])
