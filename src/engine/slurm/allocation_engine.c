@@ -561,7 +561,7 @@ static void on_news(void *user, struct slurm_news *news)
         slurm_nodes_release(&only.nodes);
         only.nodes = news->nodes;
         news->nodes = (struct slurm_nodes){ 0 };
-        node_readings_follow(only.readings, &only.nodes, only.options.rules->slurm_exporter);
+        slurm_devices_follow(only.readings, &only.nodes, only.options.rules->slurm_exporter);
         only.nodes_at = now + 1;
         report_nodes();
     } else if (news->kind == SLURM_NEWS_PROBLEM || news->kind == SLURM_NEWS_NODES_PROBLEM) {

@@ -11,10 +11,11 @@
 
 struct exporter_device {
     uint32_t index;
-    int64_t memory_mib;     /* PROBE_UNKNOWN */
-    struct reading reading; /* at: its age; has: 0 if there is none */
-    bool is_read;           /* there is a reading */
-    int code;               /* as of probe_ops.sample */
+    char uuid[PROBE_UUID_SIZE]; /* "": not stated */
+    int64_t memory_mib;         /* PROBE_UNKNOWN */
+    struct reading reading;     /* at: its age; has: 0 if there is none */
+    bool is_read;               /* there is a reading */
+    int code;                   /* as of probe_ops.sample */
     char trouble[120];
     struct watch_xid xids[WATCH_XIDS_MAX];
     uint32_t xid_count;

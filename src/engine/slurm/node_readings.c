@@ -12,8 +12,6 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "engine/slurm/exporter_answer.h"
-#include "engine/slurm/gres.h"
-#include "engine/slurm/slurm_devices.h"
 #include "io/log.h"
 
 enum { TIMEOUT_MS = 3000, IDLE_MS = 1000, CONNECTIONS_MAX = 128, XIDS_MAX = 16 };
@@ -26,6 +24,7 @@ struct known_device {
 
 struct asked_node {
     char *name, *address;
+    char (*uuids)[PROBE_UUID_SIZE]; /* of its GPUs */
     uint32_t gpus;
     CURL *call; /* it is being asked; NULL: it is not */
     struct text body;
@@ -63,7 +62,7 @@ struct node_readings {
     node_list nodes; /* their bodies must not move while they are asked */
     CURLM *multi;
     /* of the loop */
-    char *set;         /* what was wanted last, as text */
+    uint64_t set;      /* hash of what was wanted last; 0: nothing was */
     struct map memory; /* hash of the device's name -> MiB */
 };
 
@@ -80,6 +79,7 @@ static void forget_nodes(node_list *nodes)
     LIST_EACH (struct asked_node, node, nodes) {
         free(node->name);
         free(node->address);
+        free(node->uuids);
         free(node->known);
         text_release(&node->body);
     }
@@ -121,7 +121,18 @@ static void find_new_xids(const struct known_device *known, const struct exporte
     }
 }
 
-static void tell_device(struct node_readings *readings, struct asked_node *node,
+/* Its place among the GPUs of the node; their number: it is none of them. */
+static uint32_t place_of(const struct asked_node *node, const struct exporter_device *device)
+{
+    for (uint32_t i = 0; i < node->gpus; i++) {
+        if (strcmp(node->uuids[i], device->uuid) == 0)
+            return i;
+    }
+    bool has_name = device->index < node->gpus && string_starts(node->uuids[device->index], "GPU-");
+    return device->index < node->gpus && !has_name ? device->index : node->gpus;
+}
+
+static void tell_device(struct node_readings *readings, struct asked_node *node, uint32_t place,
                         const struct exporter_device *device)
 {
     struct device_news news = {
@@ -131,9 +142,9 @@ static void tell_device(struct node_readings *readings, struct asked_node *node,
                        : 0,
         .code = device->code
     };
-    struct known_device *known = &node->known[device->index];
+    struct known_device *known = &node->known[place];
 
-    slurm_device_name(node->name, device->index, news.uuid);
+    memcpy(news.uuid, node->uuids[place], sizeof(news.uuid));
     snprintf(news.trouble, sizeof(news.trouble), "%s", device->trouble);
     news.reading.at = boot_time() - device->reading.at;
     if (node->is_known)
@@ -148,7 +159,7 @@ static void tell_lost(struct node_readings *readings, struct asked_node *node)
     node->is_lost = true;
     for (uint32_t i = 0; i < node->gpus; i++) {
         struct device_news news = { 0 };
-        slurm_device_name(node->name, i, news.uuid);
+        memcpy(news.uuid, node->uuids[i], sizeof(news.uuid));
         add_news(readings, &news);
     }
 }
@@ -205,8 +216,9 @@ static void take_answer(struct node_readings *readings, struct asked_node *node)
     node->answered = boot_time();
     node->is_wrong = node->is_lost = false;
     LIST_EACH (const struct exporter_device, device, &answer.devices) {
-        if (device->index < node->gpus)
-            tell_device(readings, node, device);
+        uint32_t place = place_of(node, device);
+        if (place < node->gpus)
+            tell_device(readings, node, place, device);
     }
     node->is_known = true;
     exporter_answer_release(&answer);
@@ -390,37 +402,39 @@ void node_readings_fill(const struct node_readings *readings, struct probe_devic
     }
 }
 
-static void list_wanted(const struct slurm_nodes *nodes, node_list *ret, struct text *ret_set)
+/* Never 0. */
+static uint64_t hash_of(const struct readings_node *nodes, size_t count, uint32_t port)
 {
-    for (size_t i = 0; i < nodes->all.count; i++) {
-        const struct slurm_node *from = &nodes->all.items[i];
-        uint32_t gpus = gres_count(from->gres);
-        if (from->is_outside || from->is_down || gpus == 0)
-            continue;
-        struct asked_node node = { .name = mem_string(from->name),
-                                   .address = mem_string(from->address),
-                                   .gpus = gpus };
-        list_add(ret, node);
-        text_printf(ret_set, "%s %s %" PRIu32 "\n", node.name, node.address, gpus);
+    uint64_t hash = map_hash(&port, sizeof(port));
+
+    for (size_t i = 0; i < count; i++) {
+        const struct readings_node *node = &nodes[i];
+        uint64_t parts[] = { hash, map_hash(node->name, strlen(node->name)),
+                             map_hash(node->address, strlen(node->address)),
+                             map_hash(node->uuids, node->count * sizeof(node->uuids[0])) };
+        hash = map_hash(parts, sizeof(parts));
     }
+    return hash | 1;
 }
 
-void node_readings_follow(struct node_readings *readings, const struct slurm_nodes *nodes,
-                          uint32_t port)
+void node_readings_follow(struct node_readings *readings, const struct readings_node *nodes,
+                          size_t count, uint32_t port)
 {
     node_list wanted = { 0 };
-    struct text set = { 0 };
+    uint64_t set = hash_of(nodes, port > 0 ? count : 0, port);
 
-    if (port > 0)
-        list_wanted(nodes, &wanted, &set);
-    text_printf(&set, "port %" PRIu32, port);
-    if (readings->set && strcmp(readings->set, set.bytes) == 0) {
-        forget_nodes(&wanted);
-        text_release(&set);
+    if (readings->set == set)
         return;
+    readings->set = set;
+    for (size_t i = 0; port > 0 && i < count; i++) {
+        size_t size = nodes[i].count * sizeof(nodes[i].uuids[0]);
+        struct asked_node node = { .name = mem_string(nodes[i].name),
+                                   .address = mem_string(nodes[i].address),
+                                   .uuids = mem_zero(nodes[i].count + 1, sizeof(node.uuids[0])),
+                                   .gpus = nodes[i].count };
+        memcpy(node.uuids, nodes[i].uuids, size);
+        list_add(&wanted, node);
     }
-    free(readings->set);
-    readings->set = text_take(&set);
     uv_mutex_lock(&readings->mutex);
     forget_nodes(&readings->wanted);
     readings->wanted = wanted;
@@ -440,14 +454,14 @@ int node_readings_create(uv_loop_t *loop, const struct engine_reports *reports,
     readings->multi = curl_multi_init();
     if (!readings->multi) {
         free(readings);
-        return error_set(err, -ENOMEM, "engine slurm: libcurl cannot be started");
+        return error_set(err, -ENOMEM, "exporters: libcurl cannot be started");
     }
     curl_multi_setopt(readings->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)CONNECTIONS_MAX);
     uv_mutex_init(&readings->mutex);
     uv_async_init(loop, &readings->async, on_async);
     int code = uv_thread_create(&readings->thread, run, readings);
     if (code < 0)
-        return error_set(err, code, "engine slurm: no thread: %s", uv_strerror(code));
+        return error_set(err, code, "exporters: no thread: %s", uv_strerror(code));
     *ret = readings;
     return 0;
 }
@@ -469,7 +483,6 @@ void node_readings_destroy(struct node_readings *readings)
     forget_nodes(&readings->nodes);
     forget_nodes(&readings->wanted);
     list_release(&readings->news);
-    free(readings->set);
     map_release(&readings->memory);
     curl_multi_cleanup(readings->multi);
     uv_mutex_destroy(&readings->mutex);

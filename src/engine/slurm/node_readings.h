@@ -5,8 +5,9 @@
 /* node_readings - what the exporters on the nodes (tarn exporter) say about the GPUs
  *
  * A thread asks every node once a second, and less often if there are many. The reports come in the
- * thread of the loop. The GPU with Slurm's index i is the exporter's device i: both have the order
- * of the driver. An XID is reported if it comes after the first answer of its node.
+ * thread of the loop. A GPU of the engine is the exporter's device with its UUID; if it has another
+ * name, that with its index: both have the order of the driver. An XID is reported if it comes
+ * after the first answer of its node.
  *
  * Exporters are not authenticated: what is read is only as true as the network.
  *
@@ -21,7 +22,6 @@
 #include <uv.h>
 
 #include "core/engine.h"
-#include "engine/slurm/slurm_api.h"
 
 enum {
     NODE_READINGS_PATIENCE_S = 8,
@@ -31,13 +31,20 @@ enum {
 
 struct node_readings;
 
+/* A node whose exporter is asked. */
+struct readings_node {
+    const char *name, *address;     /* a host name, or an address of IPv4 or IPv6 */
+    char (*uuids)[PROBE_UUID_SIZE]; /* names of its GPUs, by index */
+    uint32_t count;
+};
+
 int node_readings_create(uv_loop_t *loop, const struct engine_reports *reports,
                          struct node_readings **ret, struct error *err);
 void node_readings_destroy(struct node_readings *readings); /* NULL is fine */
 
-/* The nodes of the partition that are up are asked from now on, at this port; 0: none. */
-void node_readings_follow(struct node_readings *readings, const struct slurm_nodes *nodes,
-                          uint32_t port);
+/* These nodes are asked from now on, at this port; 0: none. They are copied. */
+void node_readings_follow(struct node_readings *readings, const struct readings_node *nodes,
+                          size_t count, uint32_t port);
 
 /* Set the memory of the devices for which an exporter has stated it. */
 void node_readings_fill(const struct node_readings *readings, struct probe_device *devices,

@@ -27,3 +27,26 @@ struct probe_device *slurm_devices(const char *node, const char *gres, uint32_t 
     *ret_count = count;
     return devices;
 }
+
+void slurm_devices_follow(struct node_readings *readings, const struct slurm_nodes *nodes,
+                          uint32_t port)
+{
+    LIST(struct readings_node) asked = { 0 };
+
+    for (size_t i = 0; port > 0 && i < nodes->all.count; i++) {
+        const struct slurm_node *from = &nodes->all.items[i];
+        struct readings_node node = { .name = from->name,
+                                      .address = from->address,
+                                      .count = gres_count(from->gres) };
+        if (from->is_outside || from->is_down || node.count == 0)
+            continue;
+        node.uuids = mem_zero(node.count, sizeof(node.uuids[0]));
+        for (uint32_t k = 0; k < node.count; k++)
+            slurm_device_name(node.name, k, node.uuids[k]);
+        list_add(&asked, node);
+    }
+    node_readings_follow(readings, asked.items, asked.count, port);
+    LIST_EACH (struct readings_node, node, &asked)
+        free(node->uuids);
+    list_release(&asked);
+}

@@ -578,7 +578,7 @@ static void note_nodes(struct slurm_nodes *nodes)
     for (size_t i = 0; i < only.nodes.all.count; i++)
         note_node(&only.nodes.all.items[i]);
     only.options.reports.node(only.options.reports.user, NULL, true);
-    node_readings_follow(only.readings, &only.nodes, only.options.rules->slurm_exporter);
+    slurm_devices_follow(only.readings, &only.nodes, only.options.rules->slurm_exporter);
 }
 
 /* Without the partition, nothing can start. Jobs that run there are in another one, and go on. */
