@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "engine/slurm/exporter_answer.h"
+#include "engine/exporter/exporter_answer.h"
 #include "engine/slurm/gres.h"
 #include "engine/slurm/slurm_account.h"
 #include "engine/slurm/slurm_dependency.h"

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "engine/exporter/node_readings.h"
 #include "engine/slurm/allocation.h"
-#include "engine/slurm/node_readings.h"
 #include "engine/slurm/relay/relay_link.h"
 #include "engine/slurm/slurm_devices.h"
 #include "engine/slurm/slurm_meeting.h"

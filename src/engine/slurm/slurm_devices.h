@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "core/probe.h"
-#include "engine/slurm/node_readings.h"
+#include "engine/exporter/node_readings.h"
 #include "engine/slurm/slurm_api.h"
 
 /* "n1-gpu0" */

@@ -13,11 +13,11 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "engine/exporter/node_readings.h"
 #include "engine/instance.h"
 #include "engine/slurm/allocation.h"
 #include "engine/slurm/allocation_engine.h"
 #include "engine/slurm/gres.h"
-#include "engine/slurm/node_readings.h"
 #include "engine/slurm/slurm_adopt.h"
 #include "engine/slurm/slurm_devices.h"
 #include "engine/slurm/slurm_meeting.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/slurm/exporter_answer.h"
+#include "engine/exporter/exporter_answer.h"
 
 #include <errno.h>
 #include <jansson.h>

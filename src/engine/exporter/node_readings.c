@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/slurm/node_readings.h"
+#include "engine/exporter/node_readings.h"
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "base/map.h"
 #include "base/text.h"
-#include "engine/slurm/exporter_answer.h"
+#include "engine/exporter/exporter_answer.h"
 #include "io/log.h"
 
 enum { TIMEOUT_MS = 3000, IDLE_MS = 1000, CONNECTIONS_MAX = 128, XIDS_MAX = 16 };

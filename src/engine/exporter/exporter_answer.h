@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef ENGINE_SLURM_EXPORTER_ANSWER_H
-#define ENGINE_SLURM_EXPORTER_ANSWER_H
+#ifndef ENGINE_EXPORTER_EXPORTER_ANSWER_H
+#define ENGINE_EXPORTER_EXPORTER_ANSWER_H
 
 /* exporter_answer - the answer of `tarn exporter` to GET /v1/gpus (doc/spec/10-api-reference.md) */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef ENGINE_SLURM_NODE_READINGS_H
-#define ENGINE_SLURM_NODE_READINGS_H
+#ifndef ENGINE_EXPORTER_NODE_READINGS_H
+#define ENGINE_EXPORTER_NODE_READINGS_H
 
 /* node_readings - what the exporters on the nodes (tarn exporter) say about the GPUs
  *
