@@ -160,6 +160,10 @@ static void add_watched(const struct api *api, uint32_t number, json_t *view)
     json_object_set_new(view, "xids", view_xids(&watched));
     json_object_set_new(view, "processes", view_processes(api->ports.devices.watch, &watched));
     json_object_set_new(view, "foreign_memory", json_integer(watched.foreign_mib));
+    const struct watch *watch = api->ports.devices.watch;
+    char pod[WATCH_POD_SIZE];
+    if (watch->ops->pod && watch->ops->pod(watch, number, pod))
+        json_object_set_new(view, "pod", json_string(pod));
 }
 
 /* Why nothing new is placed on it; NULL: it is usable. */

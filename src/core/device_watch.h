@@ -16,6 +16,7 @@ enum {
     WATCH_FOREIGN_MAX = 4,
     WATCH_NAME_SIZE = 20,
     WATCH_STEP_SIZE = 16,
+    WATCH_POD_SIZE = 64,
 };
 
 /* How often the driver has reported an XID of a device since the start of the daemon. */
@@ -80,6 +81,8 @@ struct watch_ops {
     struct probe_link (*link)(const struct watch *watch, uint32_t a, uint32_t b);
     /* False: a process of this machine belongs to no Slurm job. NULL: not known. */
     bool (*slurm)(const struct watch *watch, uint32_t pid, struct watch_slurm *ret);
+    /* The UID of the Kubernetes pod that has a device; false: none. NULL: not known. */
+    bool (*pod)(const struct watch *watch, uint32_t device, char ret[WATCH_POD_SIZE]);
 };
 
 struct watch {

@@ -3,8 +3,8 @@
  *
  * The metrics of devices that `tarn serve --metrics` gives: readings, health, DCGM's names. On a
  * node of a Slurm cluster it states the Slurm job of each process, and the daemon of the cluster
- * reads it (GET /v1/gpus). It knows no jobs of tarn and no leases, so no process is foreign. It
- * keeps nothing: faults are forgotten at its end.
+ * reads it (GET /v1/gpus); on a node of Kubernetes, the pod of each device. It knows no jobs of
+ * tarn and no leases, so no process is foreign. It keeps nothing: faults are forgotten at its end.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -23,7 +23,7 @@
 #include "node/probe_choice.h"
 #include "node/watcher.h"
 
-enum { LISTEN, PROBE, NOTIFY };
+enum { LISTEN, PROBE, KUBELET, NOTIFY };
 
 #define EXPORTER_LISTEN "9835"
 
@@ -32,6 +32,9 @@ const struct option_entry options_exporter[] = {
                  "address to listen on; without HOST, this machine only (default " EXPORTER_LISTEN
                  ")" },
     [PROBE] = { "probe", 0, "DEVICES", "auto, nvml, amd, intel, recorded:FILE, synthetic:h100:4" },
+    [KUBELET] = { "kubelet", 0, "FILE",
+                  "state the pod of each GPU, from the checkpoint of the kubelet's device "
+                  "manager" },
     [NOTIFY] = { "notify-fd", 0, "N", "write \"ready\" or the error to this descriptor" },
     { 0 },
 };
@@ -41,6 +44,7 @@ struct exporter {
     uv_signal_t term, interrupt;
     struct probe *probe;
     char *probe_name;
+    const char *kubelet; /* NULL: none */
     struct probe_devices found;
     struct state *state;
     struct engine engine; /* it starts nothing, and knows no owner of a process */
@@ -132,6 +136,7 @@ static int start_watcher(struct exporter *exporter, struct error *err)
         .boot = "",
         .devices = exporter->found.items,
         .device_count = exporter->found.count,
+        .kubelet = exporter->kubelet,
         .looked = looked,
     };
 
@@ -235,6 +240,7 @@ int run_exporter(const struct options *options)
     const char *address = options->values[LISTEN] ? options->values[LISTEN] : EXPORTER_LISTEN;
     devices = devices && devices[0] ? devices : "auto";
     devices = options->values[PROBE] ? options->values[PROBE] : devices;
+    exporter.kubelet = options->values[KUBELET];
     start_loop(&exporter);
     int code = open_all(&exporter, devices, address, &err);
     if (code == 0) {

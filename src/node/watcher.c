@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "io/log.h"
+#include "node/kubelet_devices.h"
 #include "node/slurm_process.h"
 #include "node/watcher_inside.h"
 
@@ -450,6 +451,8 @@ static void on_timer(uv_timer_t *timer)
     struct watcher *watcher = timer->data;
 
     follow_state(watcher);
+    if (watcher->kubelet)
+        kubelet_devices_look(watcher->kubelet);
     for (uint32_t i = 0; i < watcher->device_count; i++) {
         struct watched *watched = &watcher->devices[i];
         if (watched->device == UINT32_MAX || silence_of(watcher, watched) <= USEC_PER_SEC)
@@ -556,11 +559,21 @@ static bool watch_slurm(const struct watch *watch, uint32_t pid, struct watch_sl
     return slurm_process_find("", pid, ret);
 }
 
+static bool watch_pod(const struct watch *watch, uint32_t device, char ret[WATCH_POD_SIZE])
+{
+    const struct watcher *watcher = of(watch);
+    const struct device *found = &watcher_state(watcher)->devices.items[device];
+
+    return watcher->kubelet &&
+           kubelet_devices_pod(watcher->kubelet, found->uuid, found->index, ret);
+}
+
 static const struct watch_ops watch_ops = {
     .device = watch_device,
     .usage = watch_usage,
     .link = watch_link,
     .slurm = watch_slurm,
+    .pod = watch_pod,
 };
 
 const struct watch *watcher_watch(const struct watcher *watcher)
@@ -640,6 +653,7 @@ int watcher_create(const struct watcher_options *options, struct watcher **ret, 
     watcher->limits =
         (struct limit_watch){ .port = &watcher->options.port, .tally = &watcher->tally };
     watcher->commands = health_commands_create(options->loop);
+    watcher->kubelet = options->kubelet ? kubelet_devices_create(options->kubelet) : NULL;
     uv_timer_init(options->loop, &watcher->timer);
     uv_timer_init(options->loop, &watcher->soon);
     uv_async_init(options->loop, &watcher->wake, on_wake);
@@ -674,6 +688,7 @@ bool watcher_destroy(struct watcher *watcher)
     uv_timer_stop(&watcher->timer);
     uv_timer_stop(&watcher->soon);
     health_commands_destroy(watcher->commands);
+    kubelet_devices_destroy(watcher->kubelet);
     bool are_all_back = sampler_destroy(watcher->sampler);
     for (uint32_t i = 0; i < watcher->device_count; i++) {
         free(watcher->devices[i].processes);

@@ -31,7 +31,8 @@ struct watcher_options {
     const char *boot;    /* boot ID of this machine; "": not known */
     const struct probe_device *devices;
     uint32_t device_count;
-    bool has_mps; /* MPS serves shares and limits their memory */
+    const char *kubelet; /* checkpoint of the devices of this machine's kubelet; NULL: none */
+    bool has_mps;        /* MPS serves shares and limits their memory */
     void *user;
     void (*looked)(void *user); /* called when devices that jobs wait for may be ready */
     struct preparer *preparer;  /* resets compute modes */

@@ -77,6 +77,7 @@ struct watcher {
     LIST(struct holder) holders; /* the same by device, if is_indexed */
     bool is_indexed;
     struct health_commands *commands;
+    struct kubelet_devices *kubelet; /* NULL: not asked */
     uv_timer_t timer, soon;
     uv_async_t wake;
     unsigned closing;

@@ -64,6 +64,7 @@ static bool read_device(const json_t *from, struct exporter_device *ret)
     const json_t *reading = json_object_get(from, "reading");
     const char *trouble = json_string_value(json_object_get(from, "trouble"));
     const char *uuid = json_string_value(json_object_get(from, "uuid"));
+    const char *pod = json_string_value(json_object_get(from, "pod"));
     int64_t mib = json_integer_value(json_object_get(from, "memory"));
 
     *ret = (struct exporter_device){ 0 };
@@ -73,6 +74,8 @@ static bool read_device(const json_t *from, struct exporter_device *ret)
     ret->index = (uint32_t)json_integer_value(index);
     if (uuid)
         string_clean(ret->uuid, sizeof(ret->uuid), uuid, strlen(uuid));
+    if (pod)
+        string_clean(ret->pod, sizeof(ret->pod), pod, strlen(pod));
     ret->memory_mib = mib > 0 && mib < VALUE_MAX ? mib : PROBE_UNKNOWN;
     ret->is_read = json_is_object(reading) && json_is_number(age) && json_number_value(age) >= 0 &&
                    json_number_value(age) < 1e9;

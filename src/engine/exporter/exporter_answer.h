@@ -12,6 +12,7 @@
 struct exporter_device {
     uint32_t index;
     char uuid[PROBE_UUID_SIZE]; /* "": not stated */
+    char pod[WATCH_POD_SIZE];   /* UID of the Kubernetes pod that has it; "": none, or not known */
     int64_t memory_mib;         /* PROBE_UNKNOWN */
     struct reading reading;     /* at: its age; has: 0 if there is none */
     bool is_read;               /* there is a reading */
