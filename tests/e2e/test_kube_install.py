@@ -74,7 +74,7 @@ def ready_pod(cluster):
 
 @pytest.fixture(scope="module")
 def installed(cluster, helm):
-    helm("install", "tarn", CHART, "--set-json", 'config={"queues": {"research": {"guarantee": 8}}}', "--set", "priorityClassName=")
+    helm("install", "tarn", CHART, "--set-json", 'config={"queues": {"research": {"guarantee": 8}}, "kube": {"devices": "exact"}}', "--set", "priorityClassName=")
     cluster.explained(SPACE, "tarn is ready", lambda: ready_pod(cluster))
     yield helm
     helm("uninstall", "tarn", "--wait")
@@ -102,6 +102,15 @@ def test_versions_of_the_api_of_admission(helm):
     assert version() == {"admissionregistration.k8s.io/v1beta1"}
     assert version("--api-versions", "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy") == {"admissionregistration.k8s.io/v1"}
     assert version("--set", "admission.enabled=false") == set()
+
+
+def test_only_gpus_that_tarn_chose_are_set(helm):
+    """Where the kubelet chooses them, the variable of its device plugin stays."""
+    def policy(config):
+        made = yaml.safe_load_all(run(programs.path("helm"), "template", CHART, "--kube-version", "1.34.0", "--set-json", "config=" + config))
+        return next(str(thing) for thing in made if thing and thing["kind"] == "MutatingAdmissionPolicy")
+    assert "NVIDIA_VISIBLE_DEVICES" not in policy("{}") and "NVIDIA_VISIBLE_DEVICES" not in policy('{"kube": {"devices": "counted"}}')
+    assert "NVIDIA_VISIBLE_DEVICES" in policy('{"kube": {"devices": "exact"}}')
 
 
 def gpus_seen(cluster, space, pod):
@@ -140,6 +149,41 @@ def test_the_variable_with_the_gpus(cluster, installed):
         assert said == {"none": "", "beside": f"{chosen} x", "own": "all", "plain": chosen}
 
 
+def test_a_pod_with_a_part_of_a_gpu_has_the_variable(cluster, installed):
+    with namespace(cluster, managed=True) as space:
+        pod = kube_cluster.pod("half", ["sh", "-c", "echo $NVIDIA_VISIBLE_DEVICES"])
+        pod["metadata"]["annotations"] = {"tarn.dev/share": "0.5"}
+        cluster.api.create(pod, space)
+        made, = cluster.wait_pods(space, "Succeeded", 1)
+        chosen = made["metadata"]["annotations"]["tarn.dev/gpus"]
+        assert chosen and gpus_seen(cluster, space, made) == chosen
+
+
+def test_exporters_on_the_nodes(cluster, helm, installed):
+    """In a namespace that lets them use the network of the node; on one node, because both share their network; without a driver, with synthetic GPUs."""
+    space = "tarn-exporters"
+    cluster.api.namespace(space)
+    made = list(yaml.safe_load_all(run(programs.path("helm"), "template", "tarn", CHART, "--kube-version", "1.34.0", "--namespace", space,
+                                       "--set", "exporter.enabled=true", "--set", "exporter.port=9983", "--set", "exporter.probe=synthetic:h100:8",
+                                       "--set-json", 'exporter.nodeSelector={"kubernetes.io/hostname": "real-0", "nvidia.com/gpu.present": null}', "--set", "exporter.kubelet=/tmp")))
+    exporter, = [thing for thing in made if thing and thing["kind"] == "DaemonSet"]
+    settings, = [thing for thing in made if thing and thing["kind"] == "ConfigMap"]
+    assert yaml.safe_load(settings["data"]["tarn.yaml"]) == {"kube": {"exporter": 9983}}
+    roles = [rule for thing in made if thing and thing["kind"] == "ClusterRole" for rule in thing["rules"]]
+    assert {"apiGroups": [""], "resources": ["nodes"], "verbs": ["patch"]} in roles
+    exporter["spec"]["template"]["spec"]["volumes"][0]["hostPath"]["path"] = "/tmp"
+    cluster.api.create(exporter, space)
+    cluster.wait_pods(space, "Running", 1)
+
+    def are_ready():
+        status = cluster.api.get(f"/apis/apps/v1/namespaces/{space}/daemonsets/tarn-exporter")["status"]
+        return status.get("numberReady") == status.get("desiredNumberScheduled") == 1
+    cluster.explained(space, "they are ready", are_ready)
+    pod = cluster.api.pods(space)[0]
+    assert "ready version" in cluster.api.logs(pod["metadata"]["name"], space)
+    cluster.api.delete(f"/apis/apps/v1/namespaces/{space}/daemonsets/tarn-exporter")
+
+
 def test_pods_that_are_somebody_elses_are_left_alone(cluster, installed):
     with namespace(cluster, managed=True) as space:
         cluster.api.create(kube_cluster.pod("other", scheduler="mine"), space)
@@ -163,7 +207,7 @@ def test_an_upgrade_leaves_running_jobs_alone(cluster, installed):
         cluster.api.create(kube_cluster.pod("long", ["sleep", "600"], gpus=8), space)
         before, = cluster.wait_pods(space, "Running", 1)
         old = ready_pod(cluster)["metadata"]["name"]
-        installed("upgrade", "tarn", CHART, "--set-json", 'config={"queues": {"teaching": {"limit": 4}}}', "--set", "priorityClassName=")
+        installed("upgrade", "tarn", CHART, "--set-json", 'config={"queues": {"teaching": {"limit": 4}}, "kube": {"devices": "exact"}}', "--set", "priorityClassName=")
         cluster.explained(SPACE, "the new one is ready", lambda: (ready_pod(cluster) or {"metadata": {"name": old}})["metadata"]["name"] != old)
         for name in ("p0", "p1"):  # one node is free, the other one is held by what runs
             cluster.api.create(kube_cluster.pod(name, ["sleep", "600"], gpus=8), space)

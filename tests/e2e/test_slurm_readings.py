@@ -1,49 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine slurm reads the exporters on its nodes: readings, faults, and what Slurm is told of them."""
 import os
-import signal
-import socket
-import subprocess
 import time
 
 import pytest
 
 import slurm_cluster
-from tarn_test import PATIENCE_S, TARN, read_all, read_file, wait_until
-from test_gpu import STUB, gpu
+from exporters import Exporter, free_port
+from tarn_test import read_file, wait_until
+from test_gpu import gpu
 from test_slurm_engine import REASON, node, submit
 
 pytestmark = pytest.mark.skipif(REASON is not None, reason=REASON or "")
 GPUS = slurm_cluster.GPUS
-
-
-class Exporter:
-    """The exporter of one node, whose driver is a script."""
-
-    def __init__(self, folder, address, port):
-        os.makedirs(folder)
-        self.script, self.listen, self.process = os.path.join(folder, "driver"), "%s:%d" % (address, port), None
-        self.environment = dict(os.environ, TARN_NVML_LIBRARY=STUB, TARN_NVML_SCRIPT=self.script, TARN_DEVICE_ROOT=folder)
-        self.tell()
-        self.start()
-
-    def tell(self, *lines, **values):
-        with open(self.script + ".new", "w") as file:
-            file.write("\n".join(["driver 550.54", *(gpu(i, **values) for i in range(GPUS)), *lines]) + "\n")
-        os.replace(self.script + ".new", self.script)
-
-    def start(self):
-        reader, writer = os.pipe()
-        self.process = subprocess.Popen([TARN, "exporter", "--listen", self.listen, "--probe", "nvml", "--notify-fd", str(writer)],
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[writer], env=self.environment)
-        os.close(writer)
-        assert read_all(reader, PATIENCE_S).decode().strip() == "ready"
-
-    def stop(self):
-        if self.process:
-            self.process.send_signal(signal.SIGTERM)
-            assert self.process.wait(PATIENCE_S) == 0
-        self.process = None
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +29,12 @@ def cluster():
 def world(request, make_daemon, cluster, tmp_path):
     """In the mode job, unless a test asks for the other one."""
     mode = getattr(request, "param", "job")
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        port = door.getsockname()[1]
+    port = free_port()
     daemon = make_daemon(devices="none")
     daemon.exporters = {}
     try:
         for name in cluster.nodes:
-            daemon.exporters[name] = Exporter(str(tmp_path / name), cluster.address(name), port)
+            daemon.exporters[name] = Exporter(str(tmp_path / name), cluster.address(name), port, GPUS)
         slurm_cluster.start_daemon(daemon, cluster, mode, exporter=port, **({"max": 2} if mode == "allocation" else {}))
         wait_until("all are read", lambda: [g["reading"] is not None for g in gpus(daemon)] == [True] * 2 * GPUS)
         yield daemon

@@ -25,7 +25,7 @@ struct known_device {
 struct asked_node {
     char *name, *address;
     char (*uuids)[PROBE_UUID_SIZE]; /* of its GPUs */
-    uint32_t gpus;
+    uint32_t gpus, expected;
     CURL *call; /* it is being asked; NULL: it is not */
     struct text body;
     usec_t answered;            /* when it last did */
@@ -43,6 +43,7 @@ struct device_news {
     int64_t memory_mib; /* 0: not known */
     int code;
     char trouble[120];
+    char pod[WATCH_POD_SIZE];
     uint32_t xids[XIDS_MAX], xid_count;
 };
 
@@ -50,6 +51,8 @@ typedef LIST(struct asked_node) node_list;
 
 struct node_readings {
     struct engine_reports reports;
+    node_readings_pod_fn *on_pod; /* NULL: nobody asks */
+    void *user;
     uv_thread_t thread;
     uv_mutex_t mutex;
     uv_async_t async;
@@ -122,14 +125,17 @@ static void find_new_xids(const struct known_device *known, const struct exporte
 }
 
 /* Its place among the GPUs of the node; their number: it is none of them. */
-static uint32_t place_of(const struct asked_node *node, const struct exporter_device *device)
+static uint32_t place_of(const struct asked_node *node, const struct exporter_device *device,
+                         size_t count)
 {
     for (uint32_t i = 0; i < node->gpus; i++) {
         if (strcmp(node->uuids[i], device->uuid) == 0)
             return i;
     }
-    bool has_name = device->index < node->gpus && string_starts(node->uuids[device->index], "GPU-");
-    return device->index < node->gpus && !has_name ? device->index : node->gpus;
+    bool is_indexed =
+        device->index < node->gpus && (node->expected == 0 || node->expected == count);
+    return is_indexed && !string_starts(node->uuids[device->index], "GPU-") ? device->index
+                                                                            : node->gpus;
 }
 
 static void tell_device(struct node_readings *readings, struct asked_node *node, uint32_t place,
@@ -145,6 +151,7 @@ static void tell_device(struct node_readings *readings, struct asked_node *node,
     struct known_device *known = &node->known[place];
 
     memcpy(news.uuid, node->uuids[place], sizeof(news.uuid));
+    memcpy(news.pod, device->pod, sizeof(news.pod));
     snprintf(news.trouble, sizeof(news.trouble), "%s", device->trouble);
     news.reading.at = boot_time() - device->reading.at;
     if (node->is_known)
@@ -216,7 +223,7 @@ static void take_answer(struct node_readings *readings, struct asked_node *node)
     node->answered = boot_time();
     node->is_wrong = node->is_lost = false;
     LIST_EACH (const struct exporter_device, device, &answer.devices) {
-        uint32_t place = place_of(node, device);
+        uint32_t place = place_of(node, device, answer.devices.count);
         if (place < node->gpus)
             tell_device(readings, node, place, device);
     }
@@ -372,6 +379,8 @@ static void report(const struct node_readings *readings, const struct device_new
                                   .trouble = news->trouble,
                                   .xids = news->xids,
                                   .xid_count = news->xid_count });
+    if (readings->on_pod && news->pod[0])
+        readings->on_pod(readings->user, news->uuid, news->pod);
 }
 
 static void on_async(uv_async_t *async)
@@ -397,7 +406,8 @@ void node_readings_fill(const struct node_readings *readings, struct probe_devic
 {
     for (uint32_t i = 0; i < count; i++) {
         uint64_t mib;
-        if (map_get(&readings->memory, map_hash(devices[i].uuid, strlen(devices[i].uuid)), &mib))
+        if (devices[i].memory_mib == PROBE_UNKNOWN &&
+            map_get(&readings->memory, map_hash(devices[i].uuid, strlen(devices[i].uuid)), &mib))
             devices[i].memory_mib = (int64_t)mib;
     }
 }
@@ -409,7 +419,7 @@ static uint64_t hash_of(const struct readings_node *nodes, size_t count, uint32_
 
     for (size_t i = 0; i < count; i++) {
         const struct readings_node *node = &nodes[i];
-        uint64_t parts[] = { hash, map_hash(node->name, strlen(node->name)),
+        uint64_t parts[] = { hash, node->expected, map_hash(node->name, strlen(node->name)),
                              map_hash(node->address, strlen(node->address)),
                              map_hash(node->uuids, node->count * sizeof(node->uuids[0])) };
         hash = map_hash(parts, sizeof(parts));
@@ -431,7 +441,8 @@ void node_readings_follow(struct node_readings *readings, const struct readings_
         struct asked_node node = { .name = mem_string(nodes[i].name),
                                    .address = mem_string(nodes[i].address),
                                    .uuids = mem_zero(nodes[i].count + 1, sizeof(node.uuids[0])),
-                                   .gpus = nodes[i].count };
+                                   .gpus = nodes[i].count,
+                                   .expected = nodes[i].expected };
         memcpy(node.uuids, nodes[i].uuids, size);
         list_add(&wanted, node);
     }
@@ -442,6 +453,12 @@ void node_readings_follow(struct node_readings *readings, const struct readings_
     readings->is_changed = true;
     uv_mutex_unlock(&readings->mutex);
     curl_multi_wakeup(readings->multi);
+}
+
+void node_readings_on_pod(struct node_readings *readings, node_readings_pod_fn *on_pod, void *user)
+{
+    readings->on_pod = on_pod;
+    readings->user = user;
 }
 
 int node_readings_create(uv_loop_t *loop, const struct engine_reports *reports,

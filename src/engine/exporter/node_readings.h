@@ -36,17 +36,24 @@ struct readings_node {
     const char *name, *address;     /* a host name, or an address of IPv4 or IPv6 */
     char (*uuids)[PROBE_UUID_SIZE]; /* names of its GPUs, by index */
     uint32_t count;
+    uint32_t expected; /* indices count only if its exporter has so many GPUs; 0: any number */
 };
+
+/* An exporter states that the pod with this UID has the device; with every reading. */
+typedef void node_readings_pod_fn(void *user, const char *uuid, const char *pod);
 
 int node_readings_create(uv_loop_t *loop, const struct engine_reports *reports,
                          struct node_readings **ret, struct error *err);
 void node_readings_destroy(struct node_readings *readings); /* NULL is fine */
 
+/* Before the first follow(). */
+void node_readings_on_pod(struct node_readings *readings, node_readings_pod_fn *on_pod, void *user);
+
 /* These nodes are asked from now on, at this port; 0: none. They are copied. */
 void node_readings_follow(struct node_readings *readings, const struct readings_node *nodes,
                           size_t count, uint32_t port);
 
-/* Set the memory of the devices for which an exporter has stated it. */
+/* Set the memory of the devices for which only an exporter has stated it. */
 void node_readings_fill(const struct node_readings *readings, struct probe_device *devices,
                         uint32_t count);
 

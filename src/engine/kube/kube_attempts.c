@@ -363,6 +363,14 @@ static void learn(struct kube_attempts *attempts, struct slot *slot, const struc
     kube_nodes_hold(attempts->nodes, slot->node, slot->gpus, true);
 }
 
+void kube_attempts_give(struct kube_attempts *attempts, const char *uuid, const char *pod)
+{
+    uint64_t at;
+
+    if (map_get(&attempts->by_pod, map_hash(pod, strlen(pod)), &at))
+        slot_note_given(attempts, (struct slot *)(uintptr_t)at, uuid);
+}
+
 static void note_stuck(const struct kube_attempts *attempts, struct slot *slot)
 {
     if (slot->is_started || !slot->pod->waits[0])

@@ -50,6 +50,8 @@ bool kube_attempts_expects(const struct kube_attempts *attempts, const struct ku
 bool kube_attempts_see(struct kube_attempts *attempts, const struct kube_pod *pod);
 /* A pod was deleted; its last state. */
 bool kube_attempts_gone(struct kube_attempts *attempts, const struct kube_pod *pod);
+/* An exporter states that the kubelet gave this device to the pod with this UID. */
+void kube_attempts_give(struct kube_attempts *attempts, const char *uuid, const char *pod);
 /* All pods are known: members without one are started or lost. */
 void kube_attempts_synced(struct kube_attempts *attempts);
 /* What is due. True: a pod that still exists is no member any more: see kube_attempts_have(). */

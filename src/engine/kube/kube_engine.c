@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "engine/exporter/node_readings.h"
 #include "engine/instance.h"
 #include "engine/kube/client/kube_access.h"
 #include "engine/kube/client/kube_client.h"
@@ -19,6 +20,7 @@
 #include "engine/kube/kube_attempts.h"
 #include "engine/kube/kube_claims.h"
 #include "engine/kube/kube_dra.h"
+#include "engine/kube/kube_faults.h"
 #include "engine/kube/kube_job.h"
 #include "engine/kube/kube_mirrors.h"
 #include "engine/kube/kube_names.h"
@@ -54,6 +56,8 @@ struct kube_engine {
     struct kube_mirrors *mirrors;
     struct kube_workloads *workloads;
     struct kube_attempts *attempts;
+    struct kube_faults *faults; /* NULL: tarn chooses the devices */
+    struct node_readings *readings;
     uv_timer_t timer;
     char instance[ENGINE_INSTANCE_SIZE];
     struct map pods;                 /* hash of the UID -> struct known_pod */
@@ -363,6 +367,14 @@ static void note_lease(void)
     log_line(LOG_NOTICE, "is not in charge of the cluster reason='%s'", trouble);
 }
 
+/* Which GPU the kubelet gave to a pod. */
+static void on_given(void *user, const char *uuid, const char *pod)
+{
+    (void)user;
+    if (!kube_nodes_are_exact(only.nodes))
+        kube_attempts_give(only.attempts, uuid, pod);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     uint64_t now = uv_now(timer->loop);
@@ -385,8 +397,11 @@ static void on_tick(uv_timer_t *timer)
     if (is_all)
         look_at_all();
     kube_nodes_report(only.nodes, is_all);
+    kube_nodes_follow(only.nodes, only.readings, only.options.rules->kube_exporter);
     if (is_all)
         only.reported_at = now;
+    if (only.faults)
+        kube_faults_tick(only.faults, now);
     kube_workloads_tick(only.workloads);
 }
 
@@ -469,6 +484,13 @@ static char *spell(struct engine *engine, const char *words)
     return kube_nodes_spell(only.nodes, words);
 }
 
+static void faulty(struct engine *engine, const char *node, const char *reason)
+{
+    (void)engine;
+    if (only.faults)
+        kube_faults_set(only.faults, node, reason);
+}
+
 static void destroy(struct engine *engine)
 {
     struct kube_call last;
@@ -477,6 +499,8 @@ static void destroy(struct engine *engine)
     uv_timer_stop(&only.timer);
     bool is_held = kube_lease_give_up(only.lease, &last);
     kube_client_destroy(only.client, is_held ? &last : NULL);
+    node_readings_destroy(only.readings);
+    kube_faults_destroy(only.faults);
     kube_lease_destroy(only.lease);
     kube_attempts_destroy(only.attempts);
     kube_workloads_destroy(only.workloads);
@@ -595,6 +619,7 @@ static int create(const struct engine_options *options, struct engine **ret, str
                                            .show_queues = show_queues,
                                            .trouble = trouble,
                                            .spell = spell,
+                                           .faulty = faulty,
                                            .destroy = destroy };
     struct kube_access *access = NULL;
 
@@ -602,6 +627,7 @@ static int create(const struct engine_options *options, struct engine **ret, str
                                    { .starts_whole = true,
                                      .has_own_nodes = true,
                                      .has_output = true,
+                                     .has_readings = true,
                                      .has_exact_devices = options->at_start->kube_exact,
                                      .has_fractions = options->at_start->kube_exact } };
     only.options = *options;
@@ -613,11 +639,17 @@ static int create(const struct engine_options *options, struct engine **ret, str
     code = kube_client_create(options->loop, access, on_problem, NULL, &only.client, err);
     if (code < 0)
         return code;
+    code = node_readings_create(options->loop, &options->reports, &only.readings, err);
+    if (code < 0)
+        return error_prefix(err, code, "engine kube");
+    node_readings_on_pod(only.readings, on_given, NULL);
     const char *namespace = options->at_start->kube_namespace;
     only.claims = kube_claims_create();
     only.dra = kube_dra_create(
         only.client, &(struct kube_dra_told){ .touched = on_touched, .changed = on_claims });
     only.nodes = kube_nodes_create(options, only.claims, only.dra);
+    if (!options->at_start->kube_exact)
+        only.faults = kube_faults_create(only.client, only.nodes);
     only.events = kube_events_create(only.client, only.instance);
     only.mirrors = kube_mirrors_create(only.client);
     only.workloads =

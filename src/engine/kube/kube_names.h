@@ -37,6 +37,8 @@
 #define KUBE_ARRIVAL KUBE_PREFIX "arrival"
 /* annotation, of tarn's own jobs: the file that gets the output */
 #define KUBE_OUTPUT KUBE_PREFIX "output"
+/* Set by tarn on a node with a faulty GPU: taint, and annotation with the reason. */
+#define KUBE_FAULT KUBE_PREFIX "gpu-fault"
 /* Set by tarn on what it stopped: annotation with the reason. */
 #define KUBE_STOPPED KUBE_PREFIX "stopped"
 

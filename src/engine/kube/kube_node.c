@@ -195,6 +195,19 @@ static void read_conditions(struct kube_node *node, const json_t *object)
         drain(node, "being deleted");
 }
 
+static const char *address_of(const json_t *object)
+{
+    json_t *address;
+    size_t i;
+
+    json_array_foreach(kube_at(object, "status", "addresses", NULL), i, address)
+    {
+        if (strcmp(kube_text(address, "type"), "InternalIP") == 0)
+            return kube_text(address, "address");
+    }
+    return "";
+}
+
 void *kube_node_read(const json_t *object)
 {
     static const char *const racks[] = { "nvidia.com/gpu.clique",
@@ -221,6 +234,7 @@ void *kube_node_read(const json_t *object)
         .boot = mem_string(kube_text(kube_at(object, "status", "nodeInfo", NULL), "bootID")),
         .rack = mem_string(first_label(labels, racks)),
         .block = mem_string(first_label(labels, blocks)),
+        .address = mem_string(address_of(object)),
         .labels = labels ? json_incref((json_t *)labels) : json_object(),
     };
     quantity_milli(kube_text(allocatable, "cpu"), &node->cpu_milli);
@@ -250,7 +264,8 @@ bool kube_node_is_same(const struct kube_node *a, const struct kube_node *b)
            a->is_drained == b->is_drained && has_same_devices(a, b) &&
            string_equal(a->reason, b->reason) && string_equal(a->rack, b->rack) &&
            string_equal(a->block, b->block) && string_equal(a->boot, b->boot) &&
-           json_equal(a->labels, b->labels) && json_equal(a->taints, b->taints);
+           string_equal(a->address, b->address) && json_equal(a->labels, b->labels) &&
+           json_equal(a->taints, b->taints);
 }
 
 void kube_node_destroy(void *value)
@@ -259,7 +274,8 @@ void kube_node_destroy(void *value)
 
     if (!node)
         return;
-    char *const owned[] = { node->name, node->boot, node->reason, node->rack, node->block };
+    char *const owned[] = { node->name, node->boot,  node->reason,
+                            node->rack, node->block, node->address };
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         free(owned[i]);
     json_decref(node->labels);

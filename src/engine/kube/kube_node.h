@@ -18,6 +18,7 @@
 struct kube_node {
     char *name, *boot, *reason; /* reason: if it is down or drained */
     char *rack, *block;         /* "": not known */
+    char *address;              /* in the cluster; "": not known */
     json_t *labels, *taints;    /* as in the API; taints without those of the node's condition */
     int64_t cpu_milli, memory_mib;
     uint32_t pods_max;

@@ -49,7 +49,10 @@ struct kube_nodes {
     struct engine_options options;
     const struct kube_claims *claims;
     struct kube_dra *dra;
-    uint64_t dra_version; /* of the labels that were reported */
+    const struct node_readings *readings; /* memory of devices; NULL: none */
+    uint32_t port;                        /* of the exporters that are asked */
+    bool is_moved;                        /* nodes or their devices have changed since */
+    uint64_t dra_version;                 /* of the labels that were reported */
     LIST(struct entry) all;
     struct map by_name; /* hash of the name -> place plus one */
     LIST(struct condition) conditions;
@@ -132,8 +135,10 @@ void kube_nodes_see(struct kube_nodes *nodes, struct kube_node *node)
 {
     struct entry *entry = find_or_add(nodes, node->name);
 
+    bool is_news = !entry->about || !kube_node_is_same(entry->about, node);
     entry->is_seen = true;
-    mark(nodes, entry, !entry->about || !kube_node_is_same(entry->about, node));
+    mark(nodes, entry, is_news);
+    nodes->is_moved |= is_news;
     kube_node_destroy(entry->about);
     entry->about = node;
 }
@@ -142,6 +147,7 @@ static void lose(struct kube_nodes *nodes, struct entry *entry)
 {
     kube_node_destroy(entry->about);
     entry->about = NULL;
+    nodes->is_moved = true;
     mark(nodes, entry, true);
 }
 
@@ -344,6 +350,7 @@ void kube_nodes_touch(struct kube_nodes *nodes, const char *node)
 {
     struct entry *only = find(nodes, node);
 
+    nodes->is_moved = true;
     if (only)
         mark(nodes, only, true);
     LIST_EACH (struct entry, entry, &nodes->all) {
@@ -456,6 +463,83 @@ static struct engine_device_note *notes_of(const struct kube_node *about,
     return notes;
 }
 
+/* ---- exporters ---- */
+
+/* Whole GPUs that a driver numbers; those of MIG and time-slicing are other devices. */
+static bool is_numbered(const char *resource)
+{
+    const struct kube_device_name *name = kube_device_name(resource);
+
+    return !name->kind[0] && !kube_mig_profile(resource) &&
+           strcmp(resource, "nvidia.com/gpu.shared") != 0;
+}
+
+/* Of one resource only: two would count from 0, both of them. */
+static void list_names(const struct kube_nodes *nodes, const struct kube_node *about,
+                       struct readings_node *ret)
+{
+    struct kube_dra_devices more;
+    const char *resource = NULL;
+
+    kube_dra_devices_of(nodes->dra, about, &more);
+    ret->uuids = mem_zero(about->device_count + more.count + 1, sizeof(ret->uuids[0]));
+    for (uint32_t i = 0; i < about->device_count; i++) {
+        if (!is_numbered(about->resources[i]) ||
+            (resource && strcmp(resource, about->resources[i]) != 0))
+            continue;
+        resource = about->resources[i];
+        memcpy(ret->uuids[ret->count++], about->devices[i].uuid, sizeof(ret->uuids[0]));
+    }
+    ret->expected = ret->count;
+    for (uint32_t i = 0; i < more.count; i++) {
+        if (string_starts(more.devices[i].uuid, "GPU-"))
+            memcpy(ret->uuids[ret->count++], more.devices[i].uuid, sizeof(ret->uuids[0]));
+    }
+    kube_dra_devices_release(&more);
+}
+
+void kube_nodes_follow(struct kube_nodes *nodes, struct node_readings *readings, uint32_t port)
+{
+    LIST(struct readings_node) asked = { 0 };
+
+    if (!nodes->is_moved && nodes->port == port)
+        return;
+    nodes->is_moved = false;
+    nodes->port = port;
+    nodes->readings = readings;
+    for (size_t i = 0; port > 0 && i < nodes->all.count; i++) {
+        const struct kube_node *about = nodes->all.items[i].about;
+        if (!about || about->is_down || !about->address[0])
+            continue;
+        struct readings_node node = { .name = about->name, .address = about->address };
+        list_names(nodes, about, &node);
+        if (node.count > 0)
+            list_add(&asked, node);
+        else
+            free(node.uuids);
+    }
+    node_readings_follow(readings, asked.items, asked.count, port);
+    LIST_EACH (struct readings_node, node, &asked)
+        free(node->uuids);
+    list_release(&asked);
+}
+
+bool kube_nodes_have_taint(const struct kube_nodes *nodes, const char *node, const char *key)
+{
+    const struct kube_node *about = kube_nodes_find(nodes, node);
+    json_t *taint;
+    size_t i;
+
+    json_array_foreach(about ? about->taints : NULL, i, taint)
+    {
+        if (strcmp(kube_text(taint, "key"), key) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- what is left ---- */
+
 static int64_t left_of(int64_t all, int64_t foreign)
 {
     return all > foreign ? all - foreign : 0;
@@ -491,6 +575,8 @@ static void report(struct kube_nodes *nodes, struct entry *entry)
         .notes = notes,
         .device_count = about->device_count + more.count,
     };
+    if (nodes->readings)
+        node_readings_fill(nodes->readings, devices, about->device_count);
     reports->node(reports->user, &node, false);
     kube_dra_devices_release(&more);
 }

@@ -12,6 +12,7 @@
  */
 
 #include "core/engine.h"
+#include "engine/exporter/node_readings.h"
 #include "engine/kube/kube_claims.h"
 #include "engine/kube/kube_dra.h"
 #include "engine/kube/kube_node.h"
@@ -63,6 +64,12 @@ bool kube_nodes_claim_waits(const struct kube_nodes *nodes, const struct kube_po
 
 /* The words with what stands behind such labels instead of them; new. */
 char *kube_nodes_spell(const struct kube_nodes *nodes, const char *words);
+
+/* Whether the node has a taint with this key. */
+bool kube_nodes_have_taint(const struct kube_nodes *nodes, const char *node, const char *key);
+
+/* Ask the exporters of the nodes that are up, at this port; 0: none. Cheap if nothing changed. */
+void kube_nodes_follow(struct kube_nodes *nodes, struct node_readings *readings, uint32_t port);
 
 /* Report what changed; all: everything. Nothing before the first list of nodes and pods. */
 void kube_nodes_report(struct kube_nodes *nodes, bool all);

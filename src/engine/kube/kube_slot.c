@@ -7,11 +7,15 @@
 #include <string.h>
 #include <uv.h>
 
+#include "base/text.h"
+#include "engine/kube/kube_names.h"
+
 void attempt_destroy(struct attempt *attempt)
 {
     for (uint32_t i = 0; i < attempt->count; i++) {
         free(attempt->slots[i].node);
         free(attempt->slots[i].gpus);
+        free(attempt->slots[i].given);
         free(attempt->slots[i].role);
         free(attempt->slots[i].version);
         json_decref(attempt->slots[i].own);
@@ -101,8 +105,10 @@ static uint64_t pod_key(const struct kube_pod *pod)
 
 void slot_attach(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod)
 {
-    if (slot->pod && strcmp(slot->pod->uid, pod->uid) != 0)
+    if (slot->pod && strcmp(slot->pod->uid, pod->uid) != 0) {
         map_remove(&attempts->by_pod, pod_key(slot->pod));
+        slot->given_count = 0;
+    }
     slot->pod = pod;
     slot->has_end = false;
     map_set(&attempts->by_pod, pod_key(pod), (uint64_t)(uintptr_t)slot);
@@ -179,6 +185,97 @@ void slot_set_outcome(struct slot *slot, enum engine_outcome_kind kind, const ch
     slot->outcome = (struct engine_outcome){ .kind = kind, .exit_code = -1 };
     snprintf(slot->outcome.reason, sizeof(slot->outcome.reason), "%s", reason);
     slot->has_end = true;
+}
+
+/* ---- devices that the kubelet chose ---- */
+
+/* Whether a list "a,b" has this word. */
+static bool has_word(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',') {
+        if (strcspn(at, ",") == length && strncmp(at, word, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* As in the annotation: a device without a UUID is its index. */
+static char *list_given(const struct slot *slot)
+{
+    AUTO_FREE char *unknown = mem_printf("%.72s-gpu", slot->node);
+    struct text text = { 0 };
+
+    for (const char *at = slot->given; *at; at += strcspn(at, ","), at += *at == ',') {
+        const char *from = string_starts(at, unknown) ? at + strlen(unknown) : at;
+        text_printf(&text, "%s%.*s", text.length > 0 ? "," : "", (int)strcspn(from, ","), from);
+    }
+    return text_take(&text);
+}
+
+static bool are_same_words(const char *a, const char *b)
+{
+    bool is_same = strlen(a) == strlen(b);
+
+    for (const char *at = a; *at && is_same; at += strcspn(at, ","), at += *at == ',') {
+        AUTO_FREE char *word = mem_string_of(at, strcspn(at, ","));
+        is_same = has_word(b, word);
+    }
+    return is_same;
+}
+
+static void write_annotation(const struct kube_attempts *attempts, const struct slot *slot)
+{
+    AUTO_FREE char *path =
+        mem_printf("/api/v1/namespaces/%s/pods/%s", slot->pod->namespace, slot->pod->name);
+
+    kube_client_call(attempts->client,
+                     &(struct kube_call){ .method = "PATCH",
+                                          .path = path,
+                                          .type = "application/merge-patch+json",
+                                          .body = json_pack("{s:{s:s, s:{s:s}}}", "metadata", "uid",
+                                                            slot->pod->uid, "annotations",
+                                                            KUBE_GPUS, slot->gpus),
+                                          .patience_ms = 30000 });
+}
+
+static void report_given(struct kube_attempts *attempts, struct slot *slot)
+{
+    const struct engine_reports *reports = &attempts->options.reports;
+    const struct member_id id = { slot->attempt->job, slot->attempt->attempt, slot->rank };
+    AUTO_FREE char *names = mem_string(slot->given), *gpus = list_given(slot);
+    AUTO_FREE const char **uuids = mem_zero(slot->given_count + 1, sizeof(uuids[0]));
+    char *rest = names;
+
+    if (are_same_words(gpus, slot->gpus))
+        return;
+    for (uint32_t i = 0; i < slot->given_count; i++)
+        uuids[i] = strsep(&rest, ",");
+    kube_nodes_hold(attempts->nodes, slot->node, slot->gpus, false);
+    free(slot->gpus);
+    slot->gpus = TAKE(gpus);
+    kube_nodes_hold(attempts->nodes, slot->node, slot->gpus, true);
+    reports->assigned(reports->user, id, uuids, slot->given_count);
+    write_annotation(attempts, slot);
+}
+
+void slot_note_given(struct kube_attempts *attempts, struct slot *slot, const char *uuid)
+{
+    bool is_of_plugin = slot->pod && slot->node && !slot->pod->share[0] && !slot->pod->filter[0];
+
+    if (slot->given_count == 0) {
+        free(slot->given);
+        slot->given = NULL;
+    }
+    if (!is_of_plugin || slot->state != SLOT_BOUND || slot->given_count >= slot->device_count ||
+        has_word(slot->given, uuid))
+        return;
+    char *more = mem_printf("%s%s%s", slot->given ? slot->given : "", slot->given ? "," : "", uuid);
+    free(slot->given);
+    slot->given = more;
+    if (++slot->given_count == slot->device_count)
+        report_given(attempts, slot);
 }
 
 /* ---- the end of a pod ---- */

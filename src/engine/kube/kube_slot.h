@@ -32,6 +32,8 @@ struct slot {
     char *node, *gpus;          /* NULL after a restart, until its pod is seen */
     char *role;
     uint32_t rank, device_count;
+    char *given; /* names of the devices that the kubelet gave to its pod, ","; NULL: not known */
+    uint32_t given_count;
     enum slot_state state;
     bool is_started;   /* reported */
     bool is_checking;  /* a failed binding is looked at */
@@ -99,6 +101,10 @@ struct slot *slot_of_rank(const struct attempt *attempt, uint32_t rank);
 struct slot *slot_of(const struct kube_attempts *attempts, const struct kube_pod *pod);
 void slot_attach(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod);
 void slot_detach(struct kube_attempts *attempts, struct slot *slot);
+
+/* An exporter states that the kubelet gave this device to its pod. When all are known, the lease
+ * follows. */
+void slot_note_given(struct kube_attempts *attempts, struct slot *slot, const char *uuid);
 
 /* Once; again is fine. */
 void slot_report_started(struct kube_attempts *attempts, struct slot *slot);

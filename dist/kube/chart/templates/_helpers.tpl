@@ -32,3 +32,17 @@ v1
 v1beta1
 {{- end -}}
 {{- end -}}
+
+{{/* "true": tarn chooses the GPUs of pods, not the kubelet. */}}
+{{- define "tarn.exact" -}}
+{{- eq (dig "kube" "devices" "counted" .Values.config) "exact" -}}
+{{- end -}}
+
+{{/* The configuration, with the port of the exporters that the chart starts. */}}
+{{- define "tarn.config" -}}
+{{- $config := deepCopy .Values.config -}}
+{{- if .Values.exporter.enabled -}}
+{{- $_ := set $config "kube" (merge (default dict (get $config "kube")) (dict "exporter" .Values.exporter.port)) -}}
+{{- end -}}
+{{- toYaml $config -}}
+{{- end -}}
