@@ -40,7 +40,9 @@ static void help_all(void)
     };
     AUTO_RELEASE(text) struct text text = { 0 };
 
-    text_add(&text, "tarn COMMAND [ARG...]\n  turns the GPUs of a machine into managed pools\n");
+    text_add(&text,
+             "tarn COMMAND [ARG...]\n"
+             "  turns the GPUs of a machine or cluster (Slurm, Kubernetes) into managed pools\n");
     for (size_t i = 0; i < COUNT_OF(groups); i++) {
         text_printf(&text, "\n%s\n", groups[i].title);
         for (const struct command *command = commands_all; command->name; command++) {
