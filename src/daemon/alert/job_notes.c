@@ -22,6 +22,8 @@ void job_notes_init(struct job_notes *notes, struct hub *hub, usec_t seen)
     for (const struct job *job = hub_state(hub)->first_job; job; job = job->next) {
         if (job->run->started > seen || job->run->ended > seen)
             list_add(&jobs, job->id);
+        if (job->run->attempt > 1 || (job->run->started > 0 && job->run->started <= seen))
+            map_set(&notes->begun, job->id, 1);
     }
     job_notes_changed(notes, jobs.items, jobs.count);
     list_release(&jobs);
@@ -43,6 +45,7 @@ void job_notes_release(struct job_notes *notes)
     list_release(&notes->changes);
     map_release(&notes->silent);
     map_release(&notes->told);
+    map_release(&notes->begun);
 }
 
 static bool is_silent(const struct job_notes *notes, const struct job *job)
@@ -246,13 +249,20 @@ static void count_begun(const struct job_notes *notes, const uint64_t *jobs, siz
     }
 }
 
-/* Of a group the first start and the last end count. */
+/* Of a group the first start and the last end count. A job that failed and started again within one
+ * batch has begun, too. */
 static void look_at(struct job_notes *notes, const struct job *job, const struct begun *begun)
 {
     const struct group *group = whole_of(hub_state(notes->hub), job);
     uint64_t count = 0, first = (uint64_t)job->run->started;
 
-    if (has_begun(notes, job) && job->run->attempt > 1 && !group)
+    bool is_alone = !group && has_begun(notes, job) && !is_silent(notes, job);
+
+    if (is_alone && job->run->attempt > 1 && !map_get(&notes->begun, job->id, &(uint64_t){ 0 }))
+        add_change(notes, job, NULL, NOTIFY_BEGIN, job->run->started);
+    if (is_alone)
+        map_set(&notes->begun, job->id, 1);
+    if (is_alone && job->run->attempt > 1)
         add_change(notes, job, NULL, NOTIFY_REQUEUE, job->run->started);
     else if (has_begun(notes, job) && job->run->attempt == 1 &&
              (!group ||
@@ -262,6 +272,8 @@ static void look_at(struct job_notes *notes, const struct job *job, const struct
     if (job->state == JOB_ENDED && job->run->ended > notes->seen &&
         (!group || group_is_over(group)))
         add_change(notes, job, group, NOTIFY_END, job->run->ended);
+    if (job->state == JOB_ENDED)
+        map_remove(&notes->begun, job->id);
 }
 
 static int compare_numbers(const void *a, const void *b)

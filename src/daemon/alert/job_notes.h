@@ -44,6 +44,7 @@ struct job_notes {
     usec_t seen;       /* only later changes are reported */
     struct map silent; /* launches without messages */
     struct map told;   /* groups for which a change became a message, by event */
+    struct map begun;  /* jobs without a group whose start was seen, until they end */
     LIST(struct note_change) changes;
     LIST(struct job_note) waiting;
     bool is_dropping; /* the log has a line about it */
