@@ -485,8 +485,7 @@ def test_a_job_that_waits_for_a_maintenance_starts_after_it(api, daemon):
     short = submit(api, 60, 2, max_duration="1h")
     api.wait_state(short, "running")
     wide = submit(api, 60, 4, max_duration="12d")
-    lines = "\n".join(api.why(wide)["lines"])
-    assert "kept      maintenance service ends then" in lines, lines
+    wait_until("the maintenance is in its way", lambda: "kept      maintenance service ends then" in "\n".join(api.why(wide)["lines"]))
 
 
 def test_a_budget_is_waited_for_until_its_next_period(api):
