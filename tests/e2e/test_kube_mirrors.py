@@ -68,6 +68,7 @@ def test_a_workload_is_shown_while_it_waits_and_runs(cluster, daemon, space):
                == {"second": "runs"})
 
 
+@pytest.mark.skipif(not programs.is_built("kubectl"), reason="kubectl is not built: tools/kube/build")
 def test_kubectl_lists_them(cluster, daemon, space):
     cluster.api.create(mine("lonely", gpus=1), space)
     wait_until("it runs", lambda: mirrors(cluster, space).get("lonely", {}).get("state") == "runs")

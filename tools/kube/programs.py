@@ -35,7 +35,7 @@ TABLE = {
     "kai-binder": ("github.com/NVIDIA/KAI-scheduler", "v0.12.0", "github.com/NVIDIA/KAI-scheduler/cmd/binder"),
     "kai-podgrouper": ("github.com/NVIDIA/KAI-scheduler", "v0.12.0", "github.com/NVIDIA/KAI-scheduler/cmd/podgrouper"),
 }
-NEEDED = ("kubebox", "kubelet", "kwok", "coredns", "helm", "training-operator", "jobset", "kuberay", "e2e.test", "agnhost")
+NEEDED = ("kubebox", "kubelet", "kubectl", "kwok", "coredns", "helm", "training-operator", "jobset", "kuberay", "e2e.test", "agnhost")
 # Modules that our own programs import beside the one of the table, as its own go.mod has them.
 BESIDE = ("go.etcd.io/etcd/server/v3", "github.com/spf13/cobra", "k8s.io/klog/v2")
 
