@@ -31,9 +31,9 @@ int api_admit(void *user, struct http_request *request, struct identity *ret, st
 void api_handle_metrics(void *user, struct http_request *request);
 
 /* Why a job waits and when it is expected to start, in one line. ret_start: the latter alone, as
- * RFC 3339 to the minute; "": not known. */
+ * RFC 3339 to the minute; "": not known. True: its nodes have no room for it. */
 enum { API_START_SIZE = 24 };
-void api_say_waiting(const struct api *api, const struct job *job, struct text *text,
+bool api_say_waiting(const struct api *api, const struct job *job, struct text *text,
                      char ret_start[API_START_SIZE]);
 
 /* The changes of these jobs are durable: tell the followers. */

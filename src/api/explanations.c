@@ -420,7 +420,7 @@ static json_t *why_of_group(struct call *call, const struct group *group)
                      "several jobs, each with a reason of its own", "text", text, "lines", lines);
 }
 
-void api_say_waiting(const struct api *api, const struct job *job, struct text *text,
+bool api_say_waiting(const struct api *api, const struct job *job, struct text *text,
                      char ret_start[API_START_SIZE])
 {
     struct start_estimate start;
@@ -430,14 +430,16 @@ void api_say_waiting(const struct api *api, const struct job *job, struct text *
     sched_why(api_brain(api), api->inquiry, job, &why, &ahead);
     why_say(api, job, &why, ahead, text);
     ret_start[0] = '\0';
+    bool lacks_room = sched_lacks_room(api_brain(api), job, &why);
     if (!api_start_beside(api, job, &why, &start))
-        return;
+        return lacks_room;
     json_t *at = view_time(api, start.median);
     if (json_is_string(at)) { /* to the minute */
         snprintf(ret_start, API_START_SIZE, "%.16sZ", json_string_value(at));
         text_printf(text, "; expected start %s", ret_start);
     }
     json_decref(at);
+    return lacks_room;
 }
 
 json_t *handle_why(struct call *call)

@@ -195,6 +195,7 @@ struct engine_arrival {
 /* What became of an arrival. */
 enum engine_fate {
     ENGINE_WAITS,     /* tarn has not started it yet */
+    ENGINE_LACKS,     /* the same, because its nodes have no room: another node would help */
     ENGINE_CANCELLED, /* it must not run, or not again */
     ENGINE_DONE,      /* it ran and ended by itself */
 };
@@ -327,7 +328,7 @@ struct engine_options {
 };
 
 /* A module exports this as tarn_engine_module. The version changes with this header. */
-enum { ENGINE_MODULE_VERSION = 15 };
+enum { ENGINE_MODULE_VERSION = 16 };
 
 struct engine_module {
     uint32_t version;

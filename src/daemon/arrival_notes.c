@@ -24,6 +24,7 @@ enum {
 struct noted {
     uint64_t job;
     char *name, *words; /* words: as told; NULL: nothing yet */
+    bool lacks_room;    /* as told */
     char start[API_START_SIZE];
     uint64_t due;   /* uv_now(): not before */
     uint64_t shown; /* hash of what the engine was shown; 0: nothing yet */
@@ -77,12 +78,14 @@ static void explain(struct arrival_notes *notes, struct noted *noted, const stru
     AUTO_RELEASE(text) struct text text = { 0 };
 
     noted->due = uv_now(notes->timer.loop) + AGAIN_MS;
-    api_say_waiting(notes->api, job, &text, noted->start);
-    if (noted->words && string_equal(noted->words, text_string(&text)))
+    bool lacks_room = api_say_waiting(notes->api, job, &text, noted->start);
+    if (noted->words && string_equal(noted->words, text_string(&text)) &&
+        noted->lacks_room == lacks_room)
         return;
     free(noted->words);
     noted->words = text_take(&text);
-    tell(notes, noted, noted->words, ENGINE_WAITS);
+    noted->lacks_room = lacks_room;
+    tell(notes, noted, noted->words, lacks_room ? ENGINE_LACKS : ENGINE_WAITS);
 }
 
 static void say_end(const struct arrival_notes *notes, const struct noted *noted,

@@ -64,6 +64,36 @@ def test_events_of_the_same_pod_are_few(cluster, daemon, space):
     assert len(events(cluster, space, "late")) == 1 and not events(cluster, space, "huge")
 
 
+def test_autoscalers_see_only_pods_that_another_node_would_help(cluster, daemon, space):
+    """They look for the reason Unschedulable, in pods without a scheduling gate."""
+    def seen(name):
+        found = cluster.api.pod(name, space)
+        return [gate["name"] for gate in found["spec"].get("schedulingGates", [])], condition(found).get("reason")
+
+    def gated(name, **keys):
+        return pod(name, scheduler="tarn", schedulingGates=[{"name": "tarn.dev/queue"}], **keys)
+    kube = {"devices": "exact", "schedulers": ["kai-scheduler", "volcano"]}
+    daemon.api.put("/v1/config", {"kube": kube, "queues": {"small": {"limit": 8}}})
+    for name, queue in (("s0", "small"), ("d0", "default"), ("d1", "default"), ("d2", "default")):
+        cluster.api.create(pod(name, scheduler="tarn", gpus=8, labels={"tarn.dev/queue": queue}), space)
+    cluster.wait_pods(space, "Running", 4)
+    small = {"tarn.dev/queue": "small"}
+    for waiting in (pod("limit", scheduler="tarn", gpus=8, labels=small), pod("room", scheduler="tarn", gpus=8),
+                    gated("gated-limit", gpus=8, labels=small), gated("gated-room", gpus=8)):
+        cluster.api.create(waiting, space)
+    gates = ["tarn.dev/queue"]
+    expected = {"limit": ([], "Queued"), "room": ([], "Unschedulable"), "gated-limit": (gates, "SchedulingGated"), "gated-room": (gates, "SchedulingGated")}
+    wait_until("they say why", lambda: {name: seen(name) for name in expected} == expected)
+    daemon.api.put("/v1/config", {"kube": dict(kube, autoscaler=True), "queues": {"small": {"limit": 8}}})
+    expected["gated-room"] = ([], "Unschedulable")
+    wait_until("the gate is gone", lambda: {name: seen(name) for name in expected} == expected)
+    # room, and a limit that is raised
+    cluster.api.delete(f"/api/v1/namespaces/{space}/pods/d0")
+    wait_until("one of them runs", lambda: "Running" in [cluster.api.pod(name, space)["status"]["phase"] for name in ("room", "gated-room")])
+    daemon.api.put("/v1/config", {"kube": dict(kube, autoscaler=True), "queues": {"small": {}}})
+    wait_until("now they lack room", lambda: seen("limit") == ([], "Unschedulable") and seen("gated-limit") == ([], "Unschedulable"))
+
+
 def test_a_suspended_job_waits_without_pods_and_is_resumed(cluster, daemon, space):
     big, small = (kube_cluster.job(name, count=4, gpus=gpus, suspend=True, labels={"tarn.dev/queue": "default"}, scheduler="tarn")
                   for name, gpus in (("big", 8), ("small", 1)))

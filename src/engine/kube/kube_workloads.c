@@ -54,12 +54,13 @@ struct workload {
     uint64_t short_since; /* since when pods are missing; 0: none is */
     uint64_t extra_since; /* since when pods wait beside its attempt; 0: none does */
     bool is_asking, was_noted, was_started;
-    bool is_split; /* its pods do not start together: each is a workload of its own */
-    bool is_told;  /* the pods of its job know that they wait in tarn */
-    bool is_awake; /* it is in the list of those */
-    size_t place;  /* in the list of all */
-    char *words;   /* as set in the condition; NULL: none */
-    char *mirror;  /* path of its mirror; NULL: none */
+    bool is_split;              /* its pods do not start together: each is a workload of its own */
+    bool is_told;               /* the pods of its job know that they wait in tarn */
+    bool is_queued, lacks_room; /* as tarn said last: see enum engine_fate */
+    bool is_awake;              /* it is in the list of those */
+    size_t place;               /* in the list of all */
+    char *words;                /* as set in the condition; NULL: none */
+    char *mirror;               /* path of its mirror; NULL: none */
 };
 
 struct kube_workloads {
@@ -359,14 +360,16 @@ static int compare_pods(const void *a, const void *b)
 
 /* ---- conditions ---- */
 
+/* Autoscalers add nodes for pods with this reason. */
+#define UNSCHEDULABLE "Unschedulable"
+
 static void set_condition(struct kube_workloads *workloads, const struct kube_pod *pod,
-                          const char *words)
+                          const char *words, const char *reason)
 {
     AUTO_FREE char *path =
         mem_printf("/api/v1/namespaces/%s/pods/%s/status", pod->namespace, pod->name);
-    json_t *condition =
-        json_pack("{s:s, s:s, s:s, s:s}", "type", "PodScheduled", "status", "False", "reason",
-                  pod->is_gated ? "SchedulingGated" : "Unschedulable", "message", words);
+    json_t *condition = json_pack("{s:s, s:s, s:s, s:s}", "type", "PodScheduled", "status", "False",
+                                  "reason", reason, "message", words);
 
     kube_client_call(
         workloads->client,
@@ -393,9 +396,13 @@ static void say_as(struct kube_workloads *workloads, struct workload *workload, 
     workload->words = mem_string(words);
     workload->said_at = uv_now(workloads->options.loop);
     for (size_t i = 0; i < workload->pods.count && i < most; i++) {
-        set_condition(workloads, workload->pods.items[i], spelled);
+        const struct kube_pod *pod = workload->pods.items[i];
+        set_condition(workloads, pod, spelled,
+                      pod->is_gated         ? "SchedulingGated"
+                      : workload->is_queued ? "Queued"
+                                            : UNSCHEDULABLE);
         if (is_news)
-            kube_events_say(workloads->events, workload->pods.items[i], KUBE_EVENT_WAITS, spelled,
+            kube_events_say(workloads->events, pod, KUBE_EVENT_WAITS, spelled,
                             uv_now(workloads->options.loop));
     }
     if (workload->suspended)
@@ -520,7 +527,7 @@ static void restart(struct workload *workload)
     workload->stage = GATHERING;
     workload->generation++;
     workload->job = 0;
-    workload->is_told = false;
+    workload->is_told = workload->is_queued = workload->lacks_room = false;
     workload->short_since = 0;
     free(workload->words);
     workload->words = NULL;
@@ -582,6 +589,33 @@ static void gather(struct kube_workloads *workloads, struct workload *workload)
     say_as(workloads, workload, words, false);
 }
 
+/* Autoscalers do not look at pods with gates. */
+static void remove_gate(struct kube_workloads *workloads, const struct kube_pod *pod)
+{
+    AUTO_FREE char *path = mem_printf("/api/v1/namespaces/%s/pods/%s", pod->namespace, pod->name);
+
+    kube_client_call(workloads->client,
+                     &(struct kube_call){ .method = "PATCH",
+                                          .path = path,
+                                          .type = "application/merge-patch+json",
+                                          .body = json_pack("{s:{s:s}, s:{s:n}}", "metadata", "uid",
+                                                            pod->uid, "spec", "schedulingGates"),
+                                          .patience_ms = PATIENCE_MS });
+}
+
+static void open_gates(struct kube_workloads *workloads, const struct workload *workload)
+{
+    AUTO_FREE char *words = kube_nodes_spell(workloads->nodes, workload->words);
+
+    for (size_t i = 0; i < workload->pods.count; i++) {
+        const struct kube_pod *pod = workload->pods.items[i];
+        if (!pod->is_gated)
+            continue;
+        remove_gate(workloads, pod);
+        set_condition(workloads, pod, words, UNSCHEDULABLE);
+    }
+}
+
 static void look_at(struct kube_workloads *workloads, struct workload *workload)
 {
     uint64_t now = uv_now(workloads->options.loop);
@@ -594,6 +628,9 @@ static void look_at(struct kube_workloads *workloads, struct workload *workload)
         workload->stage = GATHERING;
     if (workload->stage == KNOWN)
         look_at_missing(workloads, workload);
+    if (workload->stage == KNOWN && workload->lacks_room && workload->words &&
+        workloads->options.rules->kube_autoscaler)
+        open_gates(workloads, workload);
     if (workload->stage == STARTED)
         look_at_extra(workloads, workload);
     if (workload->stage != GATHERING || workload->is_asking || now < workload->due ||
@@ -713,6 +750,21 @@ static void stop(struct kube_workloads *workloads, struct workload *workload, co
     }
 }
 
+/* All its pods are told when it changes whether another node would help. */
+static void note_waiting(struct kube_workloads *workloads, struct workload *workload,
+                         const char *words, bool lacks_room)
+{
+    if (workload->lacks_room != lacks_room || workload->is_queued == lacks_room) {
+        workload->lacks_room = lacks_room;
+        workload->is_queued = !lacks_room;
+        workload->is_told = false;
+        free(workload->words);
+        workload->words = NULL;
+    }
+    wake(workloads, workload);
+    say(workloads, workload, words);
+}
+
 void kube_workloads_note(struct kube_workloads *workloads, const char *name, uint64_t job,
                          const char *words, enum engine_fate fate)
 {
@@ -721,10 +773,10 @@ void kube_workloads_note(struct kube_workloads *workloads, const char *name, uin
 
     if (!workload || (workload->job != 0 && workload->job != job))
         return;
-    if (fate == ENGINE_WAITS) {
+    if (fate == ENGINE_WAITS || fate == ENGINE_LACKS) {
         workload->was_noted = true;
         if (workload->stage != STARTED)
-            say(workloads, workload, said);
+            note_waiting(workloads, workload, said, fate == ENGINE_LACKS);
         return;
     }
     /* over at once: an earlier job of this name, and the pods are new */

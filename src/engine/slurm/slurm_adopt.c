@@ -461,7 +461,7 @@ void slurm_adopt_note(struct slurm_adopt *adopt, const char *name, uint64_t job,
                       enum engine_fate fate)
 {
     struct adopted *adopted = find(adopt, name);
-    bool is_over = fate != ENGINE_WAITS;
+    bool is_over = fate != ENGINE_WAITS && fate != ENGINE_LACKS;
     AUTO_FREE char *comment = mem_printf(SAID_OF_JOB "%" PRIu64 ": %s", job, words);
 
     if (!slurm_adopt_number(name))

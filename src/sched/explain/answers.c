@@ -127,6 +127,17 @@ static bool is_beyond_limits(const struct state *state, const struct job *job, s
     return true;
 }
 
+bool sched_lacks_room(const struct brain *brain, const struct job *job, const struct why *why)
+{
+    struct quota_ask ask = quota_ask_of(job);
+    struct why limit;
+
+    if (job->state != JOB_QUEUED || !(why_lacks_room(why->kind) || why->kind == WHY_NEVER_GPUS))
+        return false;
+    quota_least(brain->state, state_request(brain->state, job), &ask.amounts);
+    return quota_allows(brain->state, &ask, &limit);
+}
+
 bool job_can_start(const struct state *state, const struct job *job)
 {
     struct why why;

@@ -29,6 +29,10 @@ DEFINE_AUTO(inquiry)
 void sched_why(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
                struct why *ret_why, uint32_t *ret_ahead);
 
+/* Whether it waits for room alone, as the answer of sched_why() says: it is within all limits, and
+ * another node would help. */
+bool sched_lacks_room(const struct brain *brain, const struct job *job, const struct why *why);
+
 /* When a waiting job will start: an 80 % interval from low to high. Times. */
 struct start_estimate {
     usec_t low, median, high; /* USEC_NEVER: unknown */
