@@ -10,6 +10,27 @@
 #include "base/text.h"
 #include "engine/kube/client/kube_json.h"
 
+enum { SHARED_MAX = 16 };
+
+/* A large cluster has few different ones, each in thousands of pods: those that came last are kept
+ * once. Of one thread at a time. */
+static json_t *share(json_t *fits)
+{
+    static json_t *known[SHARED_MAX];
+    static size_t next;
+
+    for (size_t i = 0; i < SHARED_MAX; i++) {
+        if (!known[i] || !json_equal(known[i], fits))
+            continue;
+        json_decref(fits);
+        return json_incref(known[i]);
+    }
+    json_decref(known[next]);
+    known[next] = json_incref(fits);
+    next = (next + 1) % SHARED_MAX;
+    return fits;
+}
+
 json_t *kube_fits_read(const json_t *spec)
 {
     json_t *fits = json_object();
@@ -33,7 +54,7 @@ json_t *kube_fits_read(const json_t *spec)
     if (json_array_size(tolerations) > 0)
         json_object_set(fits, "tolerations", tolerations);
     json_decref(tolerations);
-    return fits;
+    return share(fits);
 }
 
 char *kube_fits_label(const json_t *fits)

@@ -14,7 +14,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* The conditions of a pod's spec, in a form that is equal for equal conditions; new. */
+/* The conditions of a pod's spec, in a form that is equal for equal conditions. Others may have the
+ * same object: it is not to be changed. Only one thread may read. */
 json_t *kube_fits_read(const json_t *spec);
 /* "fits-3f2a91c0": 0-terminated label of the conditions; new. */
 char *kube_fits_label(const json_t *fits);
