@@ -97,7 +97,11 @@ bool mps_is_server(const char *folder, uint32_t pid)
         return false;
     bool is_known = fscanf(file, "%d", &session) == 1 && session > 0;
     fclose(file);
-    return is_known && getsid((pid_t)pid) == session;
+    AUTO_FREE char *leader = mem_printf("/proc/%d", session);
+    struct stat about;
+    /* The number may be that of another process by now. */
+    return is_known && pid != (uint32_t)session && getsid((pid_t)pid) == session &&
+           stat(leader, &about) == 0 && about.st_uid == geteuid();
 }
 
 /* Run it with a word of input, or with -d as the daemon. */

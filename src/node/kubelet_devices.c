@@ -52,13 +52,23 @@ void kubelet_devices_destroy(struct kubelet_devices *devices)
     free(devices);
 }
 
+/* Other plugins number their devices, too. */
+static bool is_gpu(const char *resource)
+{
+    static const char *const known[] = { "nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915",
+                                         "gpu.intel.com/xe", NULL };
+
+    return resource &&
+           (string_is_in(resource, known) || string_starts(resource, "nvidia.com/gpu."));
+}
+
 static void add_ids(struct kubelet_devices *devices, const char *pod, const json_t *ids)
 {
-    const char *node;
+    const char *numa_node;
     json_t *list, *id;
     size_t i;
 
-    json_object_foreach((json_t *)ids, node, list)
+    json_object_foreach((json_t *)ids, numa_node, list)
     {
         json_array_foreach(list, i, id)
         {
@@ -90,7 +100,8 @@ static int read_entries(struct kubelet_devices *devices, const char *text, struc
     json_array_foreach(json_object_get(data, "PodDeviceEntries"), i, entry)
     {
         const char *pod = json_string_value(json_object_get(entry, "PodUID"));
-        if (pod && pod[0])
+        const char *resource = json_string_value(json_object_get(entry, "ResourceName"));
+        if (pod && pod[0] && is_gpu(resource))
             add_ids(devices, pod, json_object_get(entry, "DeviceIDs"));
     }
     json_decref(file);

@@ -10,7 +10,8 @@
  *     {"Data": {"PodDeviceEntries": [{"PodUID": "…", "ResourceName": "nvidia.com/gpu",
  *       "DeviceIDs": {"-1": ["GPU-…", …]}, …}], …}, "Checksum": …}
  *
- * An ID is a UUID or an index, "::N" behind it a replica of time-slicing.
+ * An ID is a UUID or an index, "::N" behind it a replica of time-slicing. Entries of other
+ * resources than GPUs are ignored: their plugins number devices, too.
  *
  * Order of calls:  create, (look, pod)*, destroy
  * Limits:          KUBELET_DEVICES_BYTES_MAX of the file

@@ -213,11 +213,11 @@ void watcher_changed(struct watcher *watcher, const uint64_t *jobs, size_t count
 
 /* ---- whether a device is well ---- */
 
-/* A remote device is silent when its last reading is older than two periods. If its node does not
- * answer at all, that is not known. */
+/* A remote device is silent when its last reading was older than two periods as its node last
+ * answered. If the node does not answer, that is not known. */
 static usec_t silence_of(const struct watcher *watcher, const struct watched *watched)
 {
-    usec_t age = sampler_now() - watched->reading.at;
+    usec_t age = watched->told_at - watched->reading.at;
 
     if (watched->is_silent_node || (watched->is_remote && watched->code < 0))
         return 0;
@@ -390,6 +390,7 @@ void watcher_reading(struct watcher *watcher, const struct engine_reading *told)
         find_held(watcher);
         uv_timer_start(&watcher->timer, on_timer, EVERY_MS, EVERY_MS);
     }
+    watched->told_at = sampler_now();
     if (!told->reading) {
         lose_sight(watched);
         return;

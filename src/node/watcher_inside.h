@@ -45,6 +45,7 @@ struct watched {
     char checked[WATCHER_WORDS_SIZE]; /* output of the last one that failed */
     bool was_reset;      /* a reset of its compute mode was requested since the last job */
     bool has_left;       /* leftovers of an ended job are on it */
+    usec_t told_at;      /* is_remote: when its node last answered */
     bool is_remote;      /* its node reports the readings; it is not queried here */
     bool is_silent_node; /* is_remote, and its node does not answer: nothing is known now */
 };

@@ -461,7 +461,7 @@ def children(daemon):
     found, parents = [], {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open("/proc/%s/stat" % name) as file:
+            with open("/proc/%s/stat" % name, errors="replace") as file:
                 fields = file.read().rsplit(")", 1)[1].split()
             if fields[0] != "Z" and os.path.samefile("/proc/%s/exe" % name, TARND):
                 parents[int(name)] = int(fields[1])

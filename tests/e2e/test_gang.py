@@ -333,8 +333,9 @@ def test_a_learner_and_its_actors_start_together_and_meet(eight, tmp_path):
     (tmp_path / "rl.yaml").write_text(RL.format(python=sys.executable, folder=tmp_path))
     blocker = api.submit(run="sleep 300", gpus=7, cpus=0)
     api.wait_state(blocker, "running")
-    run_tarn(eight, "submit", "-f", tmp_path / "rl.yaml")
+    said = run_tarn(eight, "submit", "-f", tmp_path / "rl.yaml")
     gang = max(job["id"] for job in api.jobs())
+    assert gang != blocker, said
     job = api.wait_state(gang, "queued")
     assert job["why"]["text"].startswith("role learner: 2 h100 gpus wanted, 1 free"), job["why"]
     assert any("1 learner of" in line and "3 actor of" in line and "all 4 members at once" in line

@@ -3,6 +3,7 @@
 exporter has a stub driver, and what a kubelet would write is written by the test."""
 import json
 import os
+import time
 
 import pytest
 
@@ -25,12 +26,14 @@ class Kubelet:
     """The checkpoint of its device manager."""
 
     def __init__(self, path):
-        self.path, self.held = path, {}
+        self.path, self.held, self.others = path, {}, {}
         self.write()
 
     def write(self):
         entries = [{"PodUID": uid, "ContainerName": "main", "ResourceName": "nvidia.com/gpu", "DeviceIDs": {"-1": ids}, "AllocResp": ""}
                    for uid, ids in self.held.items()]
+        entries[:0] = [{"PodUID": uid, "ContainerName": "main", "ResourceName": "rdma/hca", "DeviceIDs": {"-1": ids}, "AllocResp": ""}
+                       for uid, ids in self.others.items()]
         with open(self.path + ".new", "w") as file:
             json.dump({"Data": {"PodDeviceEntries": entries, "RegisteredDevices": {"nvidia.com/gpu": ["GPU-%d" % i for i in range(GPUS)]}},
                        "Checksum": 1}, file)
@@ -136,7 +139,7 @@ def test_a_node_with_a_faulty_gpu_has_a_taint(cluster, world, space):
     world.exporter.tell(*(gpu(i, ecc_uncorrected=1 if i == 2 else 0) for i in range(GPUS)))
     wait_until("the node is tainted", lambda: fault_of(cluster)[0])
     taints, reason, node = fault_of(cluster)
-    assert taints == [{"key": "tarn.dev/gpu-fault", "effect": "NoSchedule"}] and "GPU 2 is faulty" in reason
+    assert [(one["key"], one["effect"]) for one in taints] == [("tarn.dev/gpu-fault", "NoSchedule")] and "GPU 2 is faulty" in reason
     assert [taint["key"] for taint in node["spec"]["taints"]] == [*others, "tarn.dev/gpu-fault"]
     assert len(gpus(world)) == GPUS - 1, "a fake node has no sick GPUs"
     cluster.api.create(mine("waits", gpus=1), space)
@@ -157,13 +160,35 @@ def test_a_node_with_a_faulty_gpu_has_a_taint(cluster, world, space):
 
 def test_an_exporter_with_other_gpus_is_not_believed(cluster, world, space):
     """With fewer of them, its numbers are not those of the node."""
-    world.exporter.stop()
+    def fewer(count, use):
+        world.exporter.stop()
+        world.exporter.gpus = count
+        world.exporter.tell(use=use)
+        world.exporter.start()
+    fewer(GPUS - 1, 70)
     wait_until("nothing is known", lambda: [g["reading"] for g in gpus(world)] == [None] * GPUS)
-    world.exporter.gpus = GPUS - 1
-    world.exporter.tell(use=70)
-    world.exporter.start()
-    world.exporter.stop()
-    world.exporter.gpus = GPUS
-    world.exporter.tell(use=30)
-    world.exporter.start()
+    time.sleep(12)  # longer than a GPU may be silent
+    assert [g["reading"] for g in gpus(world)] == [None] * GPUS and [g["sick"] for g in gpus(world)] == [None] * GPUS
+    assert not fault_of(cluster)[0]
+    fewer(GPUS, 30)
     wait_until("all are read", lambda: [(g["reading"] or {}).get("gpu_use") for g in gpus(world)] == [0.3] * GPUS)
+
+
+def test_a_pod_that_is_made_anew_gets_other_gpus(cluster, world, space):
+    """The Job replaces it; its lease follows the kubelet again. What others plugins number is not counted."""
+    body = kube_cluster.job("again", count=1, gpus=1, scheduler="tarn", fake=True)
+    body["spec"]["backoffLimit"] = 3
+    cluster.api.create(body, space)
+
+    def only_pod(but=None):
+        found = [pod for pod in cluster.api.pods(space) if pod["metadata"]["uid"] != but and pod["status"].get("phase") == "Running"]
+        return found[0] if found else None
+    first = wait_until("it runs", only_pod)
+    world.kubelet.give(first["metadata"]["uid"], 3)
+    wait_until("the lease follows", lambda: [i for i, on in enumerate(jobs_on(world)) if on] == [3])
+    cluster.api.delete(f"/api/v1/namespaces/{space}/pods/{first['metadata']['name']}")
+    second = wait_until("another pod runs", lambda: only_pod(first["metadata"]["uid"]))
+    del world.kubelet.held[first["metadata"]["uid"]]
+    world.kubelet.others = {second["metadata"]["uid"]: ["1"]}
+    world.kubelet.give(second["metadata"]["uid"], 2)
+    wait_until("the lease follows again", lambda: [i for i, on in enumerate(jobs_on(world)) if on] == [2])

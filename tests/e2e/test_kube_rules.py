@@ -92,6 +92,12 @@ def test_autoscalers_see_only_pods_that_another_node_would_help(cluster, daemon,
     wait_until("one of them runs", lambda: "Running" in [cluster.api.pod(name, space)["status"]["phase"] for name in ("room", "gated-room")])
     daemon.api.put("/v1/config", {"kube": dict(kube, autoscaler=True), "queues": {"small": {}}})
     wait_until("now they lack room", lambda: seen("limit") == ([], "Unschedulable") and seen("gated-limit") == ([], "Unschedulable"))
+    # room elsewhere, which its node selector excludes
+    for name in ("limit", "gated-limit", "room", "gated-room", "d1"):
+        cluster.api.delete(f"/api/v1/namespaces/{space}/pods/{name}")
+    busy = cluster.api.pod("d2", space)["spec"]["nodeName"]
+    cluster.api.create(pod("picky", scheduler="tarn", gpus=8, nodeSelector={"kubernetes.io/hostname": busy}), space)
+    wait_until("it lacks room, too", lambda: seen("picky") == ([], "Unschedulable"))
 
 
 def test_a_suspended_job_waits_without_pods_and_is_resumed(cluster, daemon, space):

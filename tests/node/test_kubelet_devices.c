@@ -75,6 +75,19 @@ static void the_pods_of_devices(void **state)
     kubelet_devices_destroy(devices);
 }
 
+/* Of a plugin for network devices, which numbers them. */
+static void devices_of_other_plugins(void **state)
+{
+    (void)state;
+    put(CHECKPOINT("{\"PodUID\":\"uid-1\",\"ResourceName\":\"rdma/"
+                   "hca\",\"DeviceIDs\":{\"-1\":[\"1\"]}}," ENTRY("uid-1", "\"-1\":[\"GPU-c\"]")));
+    struct kubelet_devices *devices = kubelet_devices_create(path);
+
+    assert_string_equal(pod_of(devices, "GPU-b", 1), "none");
+    assert_string_equal(pod_of(devices, "GPU-c", 2), "uid-1");
+    kubelet_devices_destroy(devices);
+}
+
 static void indices_and_replicas(void **state)
 {
     (void)state;
@@ -105,10 +118,13 @@ static void what_cannot_be_read(void **state)
     assert_string_equal(pod_of(devices, "GPU-a", 0), "uid-1");
     /* entries of another form are left out */
     put(CHECKPOINT(
-        "7,{},{\"PodUID\":1},{\"PodUID\":\"u\"},{\"PodUID\":\"u\",\"DeviceIDs\":[\"GPU-a\"]},"
-        "{\"PodUID\":\"u\",\"DeviceIDs\":{\"0\":\"GPU-a\"}},{\"PodUID\":\"u\",\"DeviceIDs\":{\"0\":"
+        "7,{},{\"PodUID\":1},{\"PodUID\":\"u\"},{\"PodUID\":\"u\",\"ResourceName\":\"nvidia.com/"
+        "gpu\",\"DeviceIDs\":[\"GPU-a\"]},"
+        "{\"PodUID\":\"u\",\"ResourceName\":\"nvidia.com/"
+        "gpu\",\"DeviceIDs\":{\"0\":\"GPU-a\"}},{\"PodUID\":\"u\",\"ResourceName\":\"nvidia.com/"
+        "gpu\",\"DeviceIDs\":{\"0\":"
         "[7,null]}},"
-        "{\"PodUID\":\"\",\"DeviceIDs\":{\"0\":[\"GPU-a\"]}}"));
+        "{\"PodUID\":\"\",\"ResourceName\":\"nvidia.com/gpu\",\"DeviceIDs\":{\"0\":[\"GPU-a\"]}}"));
     kubelet_devices_look(devices);
     assert_string_equal(pod_of(devices, "GPU-a", 0), "none");
     kubelet_devices_destroy(devices);
@@ -118,6 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_pods_of_devices, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(devices_of_other_plugins, make_path, remove_path),
         cmocka_unit_test_setup_teardown(indices_and_replicas, make_path, remove_path),
         cmocka_unit_test_setup_teardown(what_cannot_be_read, make_path, remove_path),
     };

@@ -59,6 +59,12 @@ static inline bool why_lacks_room(enum why_kind kind)
 {
     return kind == WHY_GPUS || kind == WHY_CPUS || kind == WHY_MEMORY;
 }
+/* No node has what it needs: another one might. */
+static inline bool why_is_of_nodes(enum why_kind kind)
+{
+    return why_lacks_room(kind) || (kind >= WHY_UNUSABLE && kind <= WHY_APART) ||
+           (kind >= WHY_NEVER_GPUS && kind != WHY_NEVER_QUOTA && kind != WHY_NEVER_POOL);
+}
 /* Only time will change it, not the end of a job. */
 static inline bool why_is_of_time(enum why_kind kind)
 {

@@ -22,7 +22,9 @@ void job_notes_init(struct job_notes *notes, struct hub *hub, usec_t seen)
     for (const struct job *job = hub_state(hub)->first_job; job; job = job->next) {
         if (job->run->started > seen || job->run->ended > seen)
             list_add(&jobs, job->id);
-        if (job->run->attempt > 1 || (job->run->started > 0 && job->run->started <= seen))
+        bool has_begun =
+            job->run->attempt > 1 || (job->run->started > 0 && job->run->started <= seen);
+        if (has_begun && job->state != JOB_ENDED && !job->group)
             map_set(&notes->begun, job->id, 1);
     }
     job_notes_changed(notes, jobs.items, jobs.count);

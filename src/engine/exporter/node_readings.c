@@ -51,7 +51,7 @@ typedef LIST(struct asked_node) node_list;
 
 struct node_readings {
     struct engine_reports reports;
-    node_readings_pod_fn *on_pod; /* NULL: nobody asks */
+    node_readings_pod_fn *on_pod; /* NULL: not wanted */
     void *user;
     uv_thread_t thread;
     uv_mutex_t mutex;
@@ -161,14 +161,20 @@ static void tell_device(struct node_readings *readings, struct asked_node *node,
     add_news(readings, &news);
 }
 
+static void tell_unknown(struct node_readings *readings, const struct asked_node *node,
+                         uint32_t place)
+{
+    struct device_news news = { 0 };
+
+    memcpy(news.uuid, node->uuids[place], sizeof(news.uuid));
+    add_news(readings, &news);
+}
+
 static void tell_lost(struct node_readings *readings, struct asked_node *node)
 {
     node->is_lost = true;
-    for (uint32_t i = 0; i < node->gpus; i++) {
-        struct device_news news = { 0 };
-        memcpy(news.uuid, node->uuids[i], sizeof(news.uuid));
-        add_news(readings, &news);
-    }
+    for (uint32_t i = 0; i < node->gpus; i++)
+        tell_unknown(readings, node, i);
 }
 
 /* ---- in the thread: questions ---- */
@@ -222,10 +228,17 @@ static void take_answer(struct node_readings *readings, struct asked_node *node)
         log_line(LOG_NOTICE, "the exporter of a node answers again node=%s", node->name);
     node->answered = boot_time();
     node->is_wrong = node->is_lost = false;
+    AUTO_FREE bool *is_told = mem_zero(node->gpus + 1, sizeof(is_told[0]));
     LIST_EACH (const struct exporter_device, device, &answer.devices) {
         uint32_t place = place_of(node, device, answer.devices.count);
-        if (place < node->gpus)
-            tell_device(readings, node, place, device);
+        if (place == node->gpus || is_told[place])
+            continue;
+        is_told[place] = true;
+        tell_device(readings, node, place, device);
+    }
+    for (uint32_t i = 0; i < node->gpus; i++) {
+        if (!is_told[i])
+            tell_unknown(readings, node, i);
     }
     node->is_known = true;
     exporter_answer_release(&answer);
@@ -310,7 +323,8 @@ static void replace_nodes(struct node_readings *readings, node_list *wanted)
         node->answered = old ? old->answered : boot_time();
         node->is_lost = old && old->is_lost;
         node->is_wrong = old && old->is_wrong;
-        node->is_known = old && old->is_known && old->gpus == node->gpus;
+        node->is_known = old && old->is_known && old->gpus == node->gpus &&
+                         memcmp(old->uuids, node->uuids, node->gpus * sizeof(*node->uuids)) == 0;
         if (node->is_known)
             memcpy(node->known, old->known, node->gpus * sizeof(*node->known));
         if (old)

@@ -14,9 +14,9 @@
  * Order of calls:  create, follow*, destroy
  * On failure:      a node that does not answer for NODE_READINGS_PATIENCE_S (three periods, if
  *                  that is longer) has its devices reported as not known, and is asked again; so
- * has one whose answer cannot be read, which is logged once Limits: NODE_READINGS_BYTES_MAX of an
- * answer. With more than five times NODE_READINGS_RATE nodes, readings are too rare to count as
- * usage of jobs
+ *                  has one whose answer cannot be read, which is logged once
+ * Limits:          NODE_READINGS_BYTES_MAX of an answer. With more than five times
+ *                  NODE_READINGS_RATE nodes, readings are too rare to count as usage of jobs
  */
 
 #include <uv.h>

@@ -56,7 +56,7 @@ struct kube_engine {
     struct kube_mirrors *mirrors;
     struct kube_workloads *workloads;
     struct kube_attempts *attempts;
-    struct kube_faults *faults; /* NULL: tarn chooses the devices */
+    struct kube_faults *faults;
     struct node_readings *readings;
     uv_timer_t timer;
     char instance[ENGINE_INSTANCE_SIZE];
@@ -400,8 +400,7 @@ static void on_tick(uv_timer_t *timer)
     kube_nodes_follow(only.nodes, only.readings, only.options.rules->kube_exporter);
     if (is_all)
         only.reported_at = now;
-    if (only.faults)
-        kube_faults_tick(only.faults, now);
+    kube_faults_tick(only.faults, now);
     kube_workloads_tick(only.workloads);
 }
 
@@ -487,7 +486,7 @@ static char *spell(struct engine *engine, const char *words)
 static void faulty(struct engine *engine, const char *node, const char *reason)
 {
     (void)engine;
-    if (only.faults)
+    if (!kube_nodes_are_exact(only.nodes))
         kube_faults_set(only.faults, node, reason);
 }
 
@@ -648,8 +647,7 @@ static int create(const struct engine_options *options, struct engine **ret, str
     only.dra = kube_dra_create(
         only.client, &(struct kube_dra_told){ .touched = on_touched, .changed = on_claims });
     only.nodes = kube_nodes_create(options, only.claims, only.dra);
-    if (!options->at_start->kube_exact)
-        only.faults = kube_faults_create(only.client, only.nodes);
+    only.faults = kube_faults_create(only.client, only.nodes, only.instance);
     only.events = kube_events_create(only.client, only.instance);
     only.mirrors = kube_mirrors_create(only.client);
     only.workloads =

@@ -10,7 +10,13 @@
 #include "engine/kube/kube_names.h"
 #include "io/log.h"
 
-enum { AGAIN_MS = 5000, PATIENCE_MS = 10000 };
+enum {
+    AGAIN_MS = 5000,
+    REFUSED_MS = 60000, /* after a refusal: the right may be missing */
+    PATIENCE_MS = 10000,
+    SWEEP_MS = 10000, /* faults of the journal are told before */
+    FORBIDDEN = 403,
+};
 
 /* A node whose taint differs from what it should be, or may. */
 struct tainted {
@@ -23,16 +29,20 @@ struct tainted {
 struct kube_faults {
     struct kube_client *client;
     const struct kube_nodes *nodes;
+    const char *instance;
     LIST(struct tainted) all;
-    uint64_t now;
+    uint64_t now, began; /* began: the first tick */
+    bool is_swept;
 };
 
-struct kube_faults *kube_faults_create(struct kube_client *client, const struct kube_nodes *nodes)
+struct kube_faults *kube_faults_create(struct kube_client *client, const struct kube_nodes *nodes,
+                                       const char *instance)
 {
     struct kube_faults *faults = mem_zero(1, sizeof(*faults));
 
     faults->client = client;
     faults->nodes = nodes;
+    faults->instance = instance;
     return faults;
 }
 
@@ -57,17 +67,21 @@ static struct tainted *find(const struct kube_faults *faults, const char *node)
     return NULL;
 }
 
+static struct tainted *add(struct kube_faults *faults, const char *node)
+{
+    list_add(&faults->all, (struct tainted){ .node = mem_string(node) });
+    return &faults->all.items[faults->all.count - 1];
+}
+
 /* Most nodes never have one: those are not remembered. */
 void kube_faults_set(struct kube_faults *faults, const char *node, const char *reason)
 {
     struct tainted *known = find(faults, node);
 
-    if (!known && !reason && !kube_nodes_have_taint(faults->nodes, node, KUBE_FAULT))
+    if (!known && !reason)
         return;
-    if (!known) {
-        list_add(&faults->all, (struct tainted){ .node = mem_string(node) });
-        known = &faults->all.items[faults->all.count - 1];
-    }
+    if (!known)
+        known = add(faults, node);
     free(known->reason);
     known->reason = mem_string(reason);
     known->again_at = 0;
@@ -93,7 +107,7 @@ static char *path_of(const char *node)
 }
 
 /* Its taints with ours as it should be. */
-static json_t *taints_of(const json_t *node, bool is_faulty)
+static json_t *taints_of(const struct kube_faults *faults, const json_t *node, bool is_faulty)
 {
     const json_t *now = kube_at(node, "spec", "taints", NULL);
     json_t *taints = json_array(), *taint;
@@ -105,8 +119,8 @@ static json_t *taints_of(const json_t *node, bool is_faulty)
             json_array_append(taints, taint);
     }
     if (is_faulty)
-        json_array_append_new(taints,
-                              json_pack("{s:s, s:s}", "key", KUBE_FAULT, "effect", "NoSchedule"));
+        json_array_append_new(taints, json_pack("{s:s, s:s, s:s}", "key", KUBE_FAULT, "value",
+                                                faults->instance, "effect", "NoSchedule"));
     return taints;
 }
 
@@ -124,6 +138,8 @@ static void on_written(void *user, const struct kube_reply *reply)
             log_line(LOG_WARNING, "the taint of a node cannot be written node=%s reason='%s'",
                      question->node, reply->words);
         tainted->is_told = true;
+        if (reply->status == FORBIDDEN)
+            tainted->again_at = question->faults->now + REFUSED_MS;
     }
     end(question);
 }
@@ -146,7 +162,7 @@ static void on_read(void *user, const struct kube_reply *reply)
     const char *version = kube_text(json_object_get(reply->body, "metadata"), "resourceVersion");
     json_t *body = json_pack("{s:{s:s, s:{s:s?}}, s:{s:o}}", "metadata", "resourceVersion", version,
                              "annotations", KUBE_FAULT, tainted->reason, "spec", "taints",
-                             taints_of(reply->body, tainted->reason != NULL));
+                             taints_of(faults, reply->body, tainted->reason != NULL));
     kube_client_call(faults->client, &(struct kube_call){ .method = "PATCH",
                                                           .path = path,
                                                           .type = "application/merge-patch+json",
@@ -171,15 +187,47 @@ static void write_taint(struct kube_faults *faults, struct tainted *tainted)
                                                           .user = question });
 }
 
+/* What this daemon left before it was started again: the fault is over meanwhile. */
+static void sweep(struct kube_faults *faults)
+{
+    const char *node;
+
+    faults->is_swept = true;
+    for (size_t i = 0; (node = kube_nodes_name(faults->nodes, i)) != NULL; i++) {
+        const char *value = kube_nodes_taint(faults->nodes, node, KUBE_FAULT);
+        if (!value || find(faults, node))
+            continue;
+        if (strcmp(value, faults->instance) == 0)
+            add(faults, node);
+        else
+            log_line(LOG_WARNING,
+                     "a node has the taint of another daemon for a faulty GPU, which "
+                     "stays node=%s",
+                     node);
+    }
+}
+
+/* Whether the node is as it should be. */
+static bool is_right(const struct kube_faults *faults, const struct tainted *tainted)
+{
+    const char *value = kube_nodes_taint(faults->nodes, tainted->node, KUBE_FAULT);
+
+    return tainted->reason ? value && strcmp(value, faults->instance) == 0 : !value;
+}
+
 void kube_faults_tick(struct kube_faults *faults, uint64_t now)
 {
     faults->now = now;
+    if (faults->began == 0)
+        faults->began = now;
+    if (!faults->is_swept && now - faults->began >= SWEEP_MS)
+        sweep(faults);
     for (size_t i = faults->all.count; i-- > 0;) {
         struct tainted *tainted = &faults->all.items[i];
-        bool has = kube_nodes_have_taint(faults->nodes, tainted->node, KUBE_FAULT);
-        if (tainted->is_asked || now < tainted->again_at)
+        if (tainted->is_asked || now < tainted->again_at ||
+            !kube_nodes_find(faults->nodes, tainted->node))
             continue;
-        if (!tainted->is_over || has != (tainted->reason != NULL)) {
+        if (!tainted->is_over || !is_right(faults, tainted)) {
             write_taint(faults, tainted);
         } else if (!tainted->reason) {
             free(tainted->node);

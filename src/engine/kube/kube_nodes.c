@@ -350,7 +350,6 @@ void kube_nodes_touch(struct kube_nodes *nodes, const char *node)
 {
     struct entry *only = find(nodes, node);
 
-    nodes->is_moved = true;
     if (only)
         mark(nodes, only, true);
     LIST_EACH (struct entry, entry, &nodes->all) {
@@ -524,7 +523,23 @@ void kube_nodes_follow(struct kube_nodes *nodes, struct node_readings *readings,
     list_release(&asked);
 }
 
-bool kube_nodes_have_taint(const struct kube_nodes *nodes, const char *node, const char *key)
+bool kube_nodes_have_device(const struct kube_nodes *nodes, const char *node, const char *uuid)
+{
+    const struct kube_node *about = kube_nodes_find(nodes, node);
+
+    for (uint32_t i = 0; about && i < about->device_count; i++) {
+        if (strcmp(about->devices[i].uuid, uuid) == 0)
+            return true;
+    }
+    return false;
+}
+
+const char *kube_nodes_name(const struct kube_nodes *nodes, size_t n)
+{
+    return n < nodes->all.count ? nodes->all.items[n].name : NULL;
+}
+
+const char *kube_nodes_taint(const struct kube_nodes *nodes, const char *node, const char *key)
 {
     const struct kube_node *about = kube_nodes_find(nodes, node);
     json_t *taint;
@@ -533,9 +548,9 @@ bool kube_nodes_have_taint(const struct kube_nodes *nodes, const char *node, con
     json_array_foreach(about ? about->taints : NULL, i, taint)
     {
         if (strcmp(kube_text(taint, "key"), key) == 0)
-            return true;
+            return kube_text(taint, "value");
     }
-    return false;
+    return NULL;
 }
 
 /* ---- what is left ---- */
@@ -597,6 +612,7 @@ void kube_nodes_report(struct kube_nodes *nodes, bool all)
     const struct engine_reports *reports = &nodes->options.reports;
     uint64_t version = kube_dra_version(nodes->dra);
 
+    nodes->is_moved |= all || version != nodes->dra_version;
     if (version != nodes->dra_version)
         kube_nodes_touch(nodes, "");
     nodes->dra_version = version;

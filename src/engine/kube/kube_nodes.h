@@ -65,8 +65,12 @@ bool kube_nodes_claim_waits(const struct kube_nodes *nodes, const struct kube_po
 /* The words with what stands behind such labels instead of them; new. */
 char *kube_nodes_spell(const struct kube_nodes *nodes, const char *words);
 
-/* Whether the node has a taint with this key. */
-bool kube_nodes_have_taint(const struct kube_nodes *nodes, const char *node, const char *key);
+/* Whether a device plugin offers this device on the node. */
+bool kube_nodes_have_device(const struct kube_nodes *nodes, const char *node, const char *uuid);
+/* The value of the node's taint with this key; NULL: it has none, or is not known. */
+const char *kube_nodes_taint(const struct kube_nodes *nodes, const char *node, const char *key);
+/* The name of the n-th known node; NULL: there are fewer. */
+const char *kube_nodes_name(const struct kube_nodes *nodes, size_t n);
 
 /* Ask the exporters of the nodes that are up, at this port; 0: none. Cheap if nothing changed. */
 void kube_nodes_follow(struct kube_nodes *nodes, struct node_readings *readings, uint32_t port);

@@ -105,10 +105,8 @@ static uint64_t pod_key(const struct kube_pod *pod)
 
 void slot_attach(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod)
 {
-    if (slot->pod && strcmp(slot->pod->uid, pod->uid) != 0) {
+    if (slot->pod && strcmp(slot->pod->uid, pod->uid) != 0)
         map_remove(&attempts->by_pod, pod_key(slot->pod));
-        slot->given_count = 0;
-    }
     slot->pod = pod;
     slot->has_end = false;
     map_set(&attempts->by_pod, pod_key(pod), (uint64_t)(uintptr_t)slot);
@@ -119,6 +117,7 @@ void slot_detach(struct kube_attempts *attempts, struct slot *slot)
     if (slot->pod)
         map_remove(&attempts->by_pod, pod_key(slot->pod));
     slot->pod = NULL;
+    slot->given_count = 0;
 }
 
 /* The member that a pod is, by its place here or by the annotation of its binding. */
@@ -260,17 +259,20 @@ static void report_given(struct kube_attempts *attempts, struct slot *slot)
     write_annotation(attempts, slot);
 }
 
+/* A device that contradicts a complete set begins a new one. */
 void slot_note_given(struct kube_attempts *attempts, struct slot *slot, const char *uuid)
 {
     bool is_of_plugin = slot->pod && slot->node && !slot->pod->share[0] && !slot->pod->filter[0];
 
-    if (slot->given_count == 0) {
+    if (!is_of_plugin || slot->state != SLOT_BOUND || slot->device_count == 0 ||
+        !kube_nodes_have_device(attempts->nodes, slot->node, uuid) ||
+        (slot->given_count > 0 && has_word(slot->given, uuid)))
+        return;
+    if (slot->given_count == 0 || slot->given_count == slot->device_count) {
         free(slot->given);
         slot->given = NULL;
+        slot->given_count = 0;
     }
-    if (!is_of_plugin || slot->state != SLOT_BOUND || slot->given_count >= slot->device_count ||
-        has_word(slot->given, uuid))
-        return;
     char *more = mem_printf("%s%s%s", slot->given ? slot->given : "", slot->given ? "," : "", uuid);
     free(slot->given);
     slot->given = more;

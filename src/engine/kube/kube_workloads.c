@@ -27,6 +27,7 @@ enum {
     PATIENCE_MS = 120000,
     STOP_MS = 5000,   /* what was stopped is not reported before that is known */
     SWEEP_MS = 5000,  /* all are looked at: see wake() */
+    GATES_MS = 60000, /* a gate that is still there is removed again */
     SAID_TO_ALL = 64, /* pods that get the words of a workload without a job, and the first words of
                        * its job; later one */
 };
@@ -52,15 +53,17 @@ struct workload {
     uint64_t asked_at;    /* for the number of its pods */
     uint64_t said_at;     /* when `words` were set */
     uint64_t short_since; /* since when pods are missing; 0: none is */
+    uint64_t gates_due;   /* gates are removed not before */
     uint64_t extra_since; /* since when pods wait beside its attempt; 0: none does */
     bool is_asking, was_noted, was_started;
-    bool is_split;              /* its pods do not start together: each is a workload of its own */
-    bool is_told;               /* the pods of its job know that they wait in tarn */
-    bool is_queued, lacks_room; /* as tarn said last: see enum engine_fate */
-    bool is_awake;              /* it is in the list of those */
-    size_t place;               /* in the list of all */
-    char *words;                /* as set in the condition; NULL: none */
-    char *mirror;               /* path of its mirror; NULL: none */
+    bool is_split;   /* its pods do not start together: each is a workload of its own */
+    bool is_told;    /* the pods of its job know that they wait in tarn */
+    bool lacks_room; /* another node would help, as tarn said last */
+    bool is_turned;  /* that has changed, and not all of its pods know it */
+    bool is_awake;   /* it is in the list of those */
+    size_t place;    /* in the list of all */
+    char *words;     /* as set in the condition; NULL: none */
+    char *mirror;    /* path of its mirror; NULL: none */
 };
 
 struct kube_workloads {
@@ -386,7 +389,9 @@ static void say_as(struct kube_workloads *workloads, struct workload *workload, 
 {
     bool is_known = workload->stage == KNOWN;
     bool is_first = !workload->words || (is_known && !workload->is_told);
-    size_t most = is_first || workload->stage == GATHERING ? SAID_TO_ALL : 1;
+    size_t most = workload->is_turned                        ? SIZE_MAX
+                  : is_first || workload->stage == GATHERING ? SAID_TO_ALL
+                                                             : 1;
     AUTO_FREE char *spelled = kube_nodes_spell(workloads->nodes, words);
 
     if (workload->words && strcmp(workload->words, words) == 0)
@@ -398,9 +403,9 @@ static void say_as(struct kube_workloads *workloads, struct workload *workload, 
     for (size_t i = 0; i < workload->pods.count && i < most; i++) {
         const struct kube_pod *pod = workload->pods.items[i];
         set_condition(workloads, pod, spelled,
-                      pod->is_gated         ? "SchedulingGated"
-                      : workload->is_queued ? "Queued"
-                                            : UNSCHEDULABLE);
+                      pod->is_gated          ? "SchedulingGated"
+                      : workload->lacks_room ? UNSCHEDULABLE
+                                             : "Queued");
         if (is_news)
             kube_events_say(workloads->events, pod, KUBE_EVENT_WAITS, spelled,
                             uv_now(workloads->options.loop));
@@ -527,7 +532,8 @@ static void restart(struct workload *workload)
     workload->stage = GATHERING;
     workload->generation++;
     workload->job = 0;
-    workload->is_told = workload->is_queued = workload->lacks_room = false;
+    workload->is_told = workload->lacks_room = false;
+    workload->gates_due = 0;
     workload->short_since = 0;
     free(workload->words);
     workload->words = NULL;
@@ -589,7 +595,6 @@ static void gather(struct kube_workloads *workloads, struct workload *workload)
     say_as(workloads, workload, words, false);
 }
 
-/* Autoscalers do not look at pods with gates. */
 static void remove_gate(struct kube_workloads *workloads, const struct kube_pod *pod)
 {
     AUTO_FREE char *path = mem_printf("/api/v1/namespaces/%s/pods/%s", pod->namespace, pod->name);
@@ -603,14 +608,20 @@ static void remove_gate(struct kube_workloads *workloads, const struct kube_pod 
                                           .patience_ms = PATIENCE_MS });
 }
 
-static void open_gates(struct kube_workloads *workloads, const struct workload *workload)
+/* Autoscalers do not look at pods with gates. */
+static void open_gates(struct kube_workloads *workloads, struct workload *workload)
 {
-    AUTO_FREE char *words = kube_nodes_spell(workloads->nodes, workload->words);
+    uint64_t now = uv_now(workloads->options.loop);
 
+    if (!workload->lacks_room || !workload->words || now < workload->gates_due ||
+        !workloads->options.rules->kube_autoscaler)
+        return;
+    AUTO_FREE char *words = kube_nodes_spell(workloads->nodes, workload->words);
     for (size_t i = 0; i < workload->pods.count; i++) {
         const struct kube_pod *pod = workload->pods.items[i];
-        if (!pod->is_gated)
+        if (!pod->is_gated || pod->is_gated_by_others)
             continue;
+        workload->gates_due = now + GATES_MS;
         remove_gate(workloads, pod);
         set_condition(workloads, pod, words, UNSCHEDULABLE);
     }
@@ -628,8 +639,7 @@ static void look_at(struct kube_workloads *workloads, struct workload *workload)
         workload->stage = GATHERING;
     if (workload->stage == KNOWN)
         look_at_missing(workloads, workload);
-    if (workload->stage == KNOWN && workload->lacks_room && workload->words &&
-        workloads->options.rules->kube_autoscaler)
+    if (workload->stage == KNOWN)
         open_gates(workloads, workload);
     if (workload->stage == STARTED)
         look_at_extra(workloads, workload);
@@ -702,6 +712,21 @@ void kube_workloads_tick(struct kube_workloads *workloads)
 
 /* ---- what tarn says ---- */
 
+/* All its pods are told when it changes whether another node would help. */
+static void say_whether(struct kube_workloads *workloads, struct workload *workload,
+                        const char *words, bool lacks_room)
+{
+    if (workload->lacks_room != lacks_room) {
+        workload->lacks_room = lacks_room;
+        workload->is_turned = true;
+        free(workload->words);
+        workload->words = NULL;
+        wake(workloads, workload);
+    }
+    say(workloads, workload, words);
+    workload->is_turned = false;
+}
+
 void kube_workloads_answer(struct kube_workloads *workloads, const char *name, uint64_t job,
                            const struct error *err)
 {
@@ -715,7 +740,7 @@ void kube_workloads_answer(struct kube_workloads *workloads, const char *name, u
         return;
     }
     AUTO_FREE char *words = mem_printf("tarn refuses it: %s", err->text);
-    say(workloads, workload, words);
+    say_whether(workloads, workload, words, true);
     workload->stage = GATHERING;
     workload->due = uv_now(workloads->options.loop) + AGAIN_MS;
 }
@@ -750,21 +775,6 @@ static void stop(struct kube_workloads *workloads, struct workload *workload, co
     }
 }
 
-/* All its pods are told when it changes whether another node would help. */
-static void note_waiting(struct kube_workloads *workloads, struct workload *workload,
-                         const char *words, bool lacks_room)
-{
-    if (workload->lacks_room != lacks_room || workload->is_queued == lacks_room) {
-        workload->lacks_room = lacks_room;
-        workload->is_queued = !lacks_room;
-        workload->is_told = false;
-        free(workload->words);
-        workload->words = NULL;
-    }
-    wake(workloads, workload);
-    say(workloads, workload, words);
-}
-
 void kube_workloads_note(struct kube_workloads *workloads, const char *name, uint64_t job,
                          const char *words, enum engine_fate fate)
 {
@@ -776,7 +786,7 @@ void kube_workloads_note(struct kube_workloads *workloads, const char *name, uin
     if (fate == ENGINE_WAITS || fate == ENGINE_LACKS) {
         workload->was_noted = true;
         if (workload->stage != STARTED)
-            note_waiting(workloads, workload, said, fate == ENGINE_LACKS);
+            say_whether(workloads, workload, said, fate == ENGINE_LACKS);
         return;
     }
     /* over at once: an earlier job of this name, and the pods are new */

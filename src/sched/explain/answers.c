@@ -132,7 +132,7 @@ bool sched_lacks_room(const struct brain *brain, const struct job *job, const st
     struct quota_ask ask = quota_ask_of(job);
     struct why limit;
 
-    if (job->state != JOB_QUEUED || !(why_lacks_room(why->kind) || why->kind == WHY_NEVER_GPUS))
+    if (job->state != JOB_QUEUED || !why_is_of_nodes(why->kind))
         return false;
     quota_least(brain->state, state_request(brain->state, job), &ask.amounts);
     return quota_allows(brain->state, &ask, &limit);
