@@ -134,8 +134,10 @@ static uint32_t place_of(const struct asked_node *node, const struct exporter_de
     }
     bool is_indexed =
         device->index < node->gpus && (node->expected == 0 || node->expected == count);
-    return is_indexed && !string_starts(node->uuids[device->index], "GPU-") ? device->index
-                                                                            : node->gpus;
+    const char *name = is_indexed ? node->uuids[device->index] : "";
+    /* A node, too, may be called GPU-1. */
+    bool is_uuid = string_starts(name, "GPU-") && !string_starts(name, node->name);
+    return is_indexed && !is_uuid ? device->index : node->gpus;
 }
 
 static void tell_device(struct node_readings *readings, struct asked_node *node, uint32_t place,

@@ -188,18 +188,6 @@ void slot_set_outcome(struct slot *slot, enum engine_outcome_kind kind, const ch
 
 /* ---- devices that the kubelet chose ---- */
 
-/* Whether a list "a,b" has this word. */
-static bool has_word(const char *list, const char *word)
-{
-    size_t length = strlen(word);
-
-    for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',') {
-        if (strcspn(at, ",") == length && strncmp(at, word, length) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* As in the annotation: a device without a UUID is its index. */
 static char *list_given(const struct slot *slot)
 {
@@ -219,7 +207,7 @@ static bool are_same_words(const char *a, const char *b)
 
     for (const char *at = a; *at && is_same; at += strcspn(at, ","), at += *at == ',') {
         AUTO_FREE char *word = mem_string_of(at, strcspn(at, ","));
-        is_same = has_word(b, word);
+        is_same = watch_names_have(b, word);
     }
     return is_same;
 }
@@ -266,7 +254,7 @@ void slot_note_given(struct kube_attempts *attempts, struct slot *slot, const ch
 
     if (!is_of_plugin || slot->state != SLOT_BOUND || slot->device_count == 0 ||
         !kube_nodes_have_device(attempts->nodes, slot->node, uuid) ||
-        (slot->given_count > 0 && has_word(slot->given, uuid)))
+        (slot->given_count > 0 && watch_names_have(slot->given, uuid)))
         return;
     if (slot->given_count == 0 || slot->given_count == slot->device_count) {
         free(slot->given);
