@@ -14,10 +14,10 @@
 #include "engine/kube/kube_claims.h"
 #include "engine/kube/kube_document.h"
 #include "engine/kube/kube_dra.h"
-#include "engine/kube/kube_fits.h"
-#include "engine/kube/kube_node.h"
 #include "engine/kube/kube_own.h"
-#include "engine/kube/kube_pod.h"
+#include "engine/kube/objects/kube_fits.h"
+#include "engine/kube/objects/kube_node.h"
+#include "engine/kube/objects/kube_pod.h"
 #include "kube_client_fake.h"
 
 static json_t *json(const char *text)

@@ -9,8 +9,8 @@
 
 #include "base/text.h"
 #include "engine/kube/client/kube_json.h"
-#include "engine/kube/kube_names.h"
 #include "engine/kube/kube_own.h"
+#include "engine/kube/objects/kube_names.h"
 #include "io/log.h"
 
 enum {

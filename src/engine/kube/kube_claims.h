@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "engine/kube/client/kube_client.h"
-#include "engine/kube/kube_pod.h"
+#include "engine/kube/objects/kube_pod.h"
 
 /* Annotation of a claim, which Kubernetes defines. */
 #define KUBE_SELECTED_NODE "volume.kubernetes.io/selected-node"

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "core/job/request.h"
 #include "engine/kube/dra/dra_names.h"
-#include "engine/kube/kube_names.h"
+#include "engine/kube/objects/kube_names.h"
 
 /* Priorities up to this are kept, larger ones are compressed. */
 enum { PRIORITY_PLAIN = 500, PRIORITY_STEPS = 22, PRIORITY_MOST = 1000 };

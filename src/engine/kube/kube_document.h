@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "engine/kube/kube_nodes.h"
-#include "engine/kube/kube_pod.h"
+#include "engine/kube/objects/kube_pod.h"
 
 /* Whether two pods can be members of the same role. */
 bool kube_pods_are_alike(const struct kube_pod *a, const struct kube_pod *b);

@@ -18,8 +18,8 @@
 #include "engine/kube/client/kube_client.h"
 #include "engine/kube/dra/dra_allocate.h"
 #include "engine/kube/dra/dra_filters.h"
-#include "engine/kube/kube_node.h"
-#include "engine/kube/kube_pod.h"
+#include "engine/kube/objects/kube_node.h"
+#include "engine/kube/objects/kube_pod.h"
 
 struct kube_dra;
 

@@ -21,11 +21,11 @@
 #include "engine/kube/kube_claims.h"
 #include "engine/kube/kube_dra.h"
 #include "engine/kube/kube_faults.h"
-#include "engine/kube/kube_job.h"
 #include "engine/kube/kube_mirrors.h"
-#include "engine/kube/kube_names.h"
 #include "engine/kube/kube_nodes.h"
 #include "engine/kube/kube_workloads.h"
+#include "engine/kube/objects/kube_job.h"
+#include "engine/kube/objects/kube_names.h"
 #include "io/log.h"
 
 enum {

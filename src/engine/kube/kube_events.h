@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "engine/kube/client/kube_client.h"
-#include "engine/kube/kube_pod.h"
+#include "engine/kube/objects/kube_pod.h"
 
 struct kube_events;
 

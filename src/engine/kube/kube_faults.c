@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "engine/kube/client/kube_json.h"
-#include "engine/kube/kube_names.h"
+#include "engine/kube/objects/kube_names.h"
 #include "io/log.h"
 
 enum {

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "engine/kube/client/kube_json.h"
-#include "engine/kube/kube_fits.h"
+#include "engine/kube/objects/kube_fits.h"
 #include "wire/json.h"
 
 enum {

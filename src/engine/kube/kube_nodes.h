@@ -15,8 +15,8 @@
 #include "engine/exporter/node_readings.h"
 #include "engine/kube/kube_claims.h"
 #include "engine/kube/kube_dra.h"
-#include "engine/kube/kube_node.h"
-#include "engine/kube/kube_pod.h"
+#include "engine/kube/objects/kube_node.h"
+#include "engine/kube/objects/kube_pod.h"
 
 struct kube_nodes;
 

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "core/job/request.h"
 #include "engine/kube/client/kube_json.h"
-#include "engine/kube/kube_names.h"
+#include "engine/kube/objects/kube_names.h"
 #include "io/file.h"
 #include "wire/json.h"
 #include "wire/yaml.h"

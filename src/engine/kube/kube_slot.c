@@ -8,7 +8,7 @@
 #include <uv.h>
 
 #include "base/text.h"
-#include "engine/kube/kube_names.h"
+#include "engine/kube/objects/kube_names.h"
 
 void attempt_destroy(struct attempt *attempt)
 {

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "engine/kube/client/kube_json.h"
 #include "engine/kube/kube_document.h"
-#include "engine/kube/kube_names.h"
+#include "engine/kube/objects/kube_names.h"
 
 #define NAME_START "kube/"
 

@@ -20,10 +20,10 @@
 #include "core/engine.h"
 #include "engine/kube/client/kube_client.h"
 #include "engine/kube/kube_events.h"
-#include "engine/kube/kube_job.h"
 #include "engine/kube/kube_mirrors.h"
 #include "engine/kube/kube_nodes.h"
-#include "engine/kube/kube_pod.h"
+#include "engine/kube/objects/kube_job.h"
+#include "engine/kube/objects/kube_pod.h"
 
 struct kube_workloads;
 

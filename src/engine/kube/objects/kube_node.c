@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/kube/kube_node.h"
+#include "engine/kube/objects/kube_node.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "base/quantity.h"
 #include "core/model_name.h"
 #include "engine/kube/client/kube_json.h"
-#include "engine/kube/kube_names.h"
-#include "engine/kube/kube_pod.h"
+#include "engine/kube/objects/kube_names.h"
+#include "engine/kube/objects/kube_pod.h"
 
 enum { DEVICES_MAX = 1024 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/kube/kube_pod.h"
+#include "engine/kube/objects/kube_pod.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "base/mem.h"
 #include "base/quantity.h"
 #include "engine/kube/client/kube_json.h"
-#include "engine/kube/kube_fits.h"
-#include "engine/kube/kube_names.h"
+#include "engine/kube/objects/kube_fits.h"
+#include "engine/kube/objects/kube_names.h"
 
 enum { GRACE_S = 30, SIGNAL_BASE = 128 };
 

@@ -20,7 +20,7 @@
 
 enum kube_group_kind {
 #define GROUP(ID, ...) KUBE_GROUP_##ID,
-#include "engine/kube/kube_group.def"
+#include "engine/kube/objects/kube_group.def"
     KUBE_GROUPS,
 };
 

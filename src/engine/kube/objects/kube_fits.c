@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/kube/kube_fits.h"
+#include "engine/kube/objects/kube_fits.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

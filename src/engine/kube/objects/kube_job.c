@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/kube/kube_job.h"
+#include "engine/kube/objects/kube_job.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "engine/kube/client/kube_json.h"
-#include "engine/kube/kube_names.h"
+#include "engine/kube/objects/kube_names.h"
 
 /* The label with its queue; NULL: none. */
 static const char *queue_label(const json_t *about)

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/kube/kube_group.h"
+#include "engine/kube/objects/kube_group.h"
 
 /* Labels of tarn by which pods keep apart (anti-affinity), "port-80-tcp", "apart-3f2a91c0". */
 enum { KUBE_APART_MAX = 4, KUBE_APART_SIZE = 24 };

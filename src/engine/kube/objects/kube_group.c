@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/kube/kube_group.h"
+#include "engine/kube/objects/kube_group.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "engine/kube/client/kube_json.h"
-#include "engine/kube/kube_names.h"
+#include "engine/kube/objects/kube_names.h"
 
 enum { SIZE_MAX_PODS = 100000 };
 
@@ -17,7 +17,7 @@ struct kind {
 
 static const struct kind kinds[] = {
 #define GROUP(ID, name, size, api, kind, suspend) { name, size, api, kind, suspend },
-#include "engine/kube/kube_group.def"
+#include "engine/kube/objects/kube_group.def"
 };
 
 /* Names come from users: what a name of the API cannot have would make it another path. */

@@ -11,7 +11,7 @@
  * In namespaces that tarn manages, the label of Kueue's queues counts as well.
  */
 
-#include "engine/kube/kube_pod.h"
+#include "engine/kube/objects/kube_pod.h"
 
 struct kube_job {
     char *key;            /* of its group: "NAMESPACE/UID" */
