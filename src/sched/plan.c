@@ -273,6 +273,26 @@ static void promise_awaited(struct brain *brain, struct decisions *decisions)
     }
 }
 
+/* What jobs of their own queue give up for them goes to no other job, nor does what is free beside
+ * it: others would be stopped for them again. */
+static void promise_in_queue(struct brain *brain)
+{
+    uint32_t promised = 0;
+
+    for (struct ends_walk at = ends_first(&brain->ends); at.job && promised < AWAITED_PROMISES;
+         ends_next(&at)) {
+        const struct job_run *run = at.job->run;
+        bool is_preempted = at.job->state == JOB_STOPPING && run->stop_cause == STOP_PREEMPT &&
+                            run->stop_rule == STOP_IN_QUEUE;
+        struct job *job = is_preempted ? state_job(brain->state, run->stopped_for) : NULL;
+        struct why why = { .kind = WHY_GPUS };
+        if (!job || job->is_awaited != AWAITED_IN_QUEUE || job->pending_bucket->is_settled ||
+            promise_of(&brain->reserve.promises, job->id))
+            continue;
+        promised += promise_start(brain, job, &why);
+    }
+}
+
 /* ---- all jobs ---- */
 
 enum { GUESSED_AT_ONCE = 512 };
@@ -297,6 +317,7 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
     brain->reclaim.review = USEC_NEVER;
     defrag_keep(brain);
     promise_awaited(brain, decisions);
+    promise_in_queue(brain);
     defrag_keep_turns(brain);
     uint32_t protected = protect(brain, decisions);
     by_order = state->settings.order != ORDER_SHORTEST ? depth

@@ -14,6 +14,7 @@ for pods that name no other scheduler; scheduler=False leaves it out.
 Cluster(users=("tarn",)) has more administrators, whose requests it counts: cluster.tokens["tarn"], cluster.requests("tarn").
 """
 import collections
+import http.client
 import json
 import os
 import pathlib
@@ -208,6 +209,8 @@ users: [{{name: tests, user: {{token: "{token}"}}}}]
         except Refused as refused:
             if refused.status != 504:
                 raise
+        except (OSError, http.client.HTTPException):
+            pass  # the API server ended the request
         return not self.api.get(path, limit=1)["items"]
 
     def words(self, *names):
