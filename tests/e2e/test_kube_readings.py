@@ -158,6 +158,36 @@ def test_a_node_with_a_faulty_gpu_has_a_taint(cluster, world, space):
     running(cluster, space, "waits")
 
 
+def taint_by_hand(cluster, value):
+    """As a daemon with this name would have left it."""
+    node = fault_of(cluster)[2]
+    taints = [taint for taint in node["spec"].get("taints", []) if taint["key"] != "tarn.dev/gpu-fault"]
+    taints += [{"key": "tarn.dev/gpu-fault", "value": value, "effect": "NoSchedule"}] if value else []
+    cluster.api.patch("/api/v1/nodes/" + node["metadata"]["name"], {"spec": {"taints": taints}})
+
+
+def test_a_daemon_removes_only_taints_of_its_own(cluster, world):
+    """Others may know faults that it does not. What it could not remove itself, it removes when it starts again."""
+    world.exporter.tell(*(gpu(i, ecc_uncorrected=1 if i == 0 else 0) for i in range(GPUS)))
+    own = wait_until("the node is tainted", lambda: fault_of(cluster)[0])[0]["value"]
+    world.exporter.tell()
+    wait_until("it was read again", lambda: all((g["reading"] or {}).get("ecc_uncorrected") == 0 for g in gpus(world)))
+    world.api.post("/v1/gpus/%s-gpu0/clear" % fault_of(cluster)[2]["metadata"]["name"])
+    wait_until("the taint is gone", lambda: not fault_of(cluster)[0], 90)
+    world.terminate()
+    taint_by_hand(cluster, own)
+    world.start()
+    wait_until("it removes what it left", lambda: not fault_of(cluster)[0])
+    world.terminate()
+    taint_by_hand(cluster, "another")
+    try:
+        world.start()
+        wait_until("it says what stays", lambda: "the taint of another daemon" in world.words())
+        assert [taint["value"] for taint in fault_of(cluster)[0]] == ["another"]
+    finally:
+        taint_by_hand(cluster, None)
+
+
 def test_an_exporter_with_other_gpus_is_not_believed(cluster, world, space):
     """With fewer of them, its numbers are not those of the node."""
     def fewer(count, use):

@@ -59,7 +59,7 @@ struct attempt *attempt_add(struct kube_attempts *attempts, uint64_t job, uint32
     attempt->job = job;
     attempt->attempt = number;
     attempt->count = count;
-    attempt->slots = mem_zero(count + 1, sizeof(attempt->slots[0]));
+    attempt->slots = mem_zero(count > 0 ? count : 1, sizeof(attempt->slots[0]));
     for (uint32_t i = 0; i < count; i++) {
         attempt->slots[i].attempt = attempt;
         attempt->slots[i].empty_since = uv_now(attempts->options.loop);
