@@ -306,3 +306,71 @@ def test_a_pool_counts_when_it_is_complete(cluster, daemon):
         withdraw(cluster, "gpu-0002", part=part)
     for driver in (DRIVER, "gpu.nvidia.com", "nic.example.com"):
         withdraw(cluster, "gpu-0003", driver)
+
+
+# ---- jobs that were submitted to tarn ----
+
+@pytest.fixture
+def own(make_daemon, cluster, space, tmp_path):
+    """A daemon whose own jobs are pods of the namespace."""
+    daemon = make_daemon(devices="none")
+    (tmp_path / "default.yaml").write_text(yaml.safe_dump({"spec": {"containers": [{"image": "train:1"}], "tolerations": [{"operator": "Exists"}]}}))
+    (tmp_path / "tarn.yaml").write_text(yaml.safe_dump({"kube": {"templates": str(tmp_path), "namespace": space, "devices": "exact"}}))
+    daemon.options += ["--config", str(tmp_path / "tarn.yaml")]
+    kube_cluster.start_daemon(daemon, cluster)
+    wait_until("the devices are known", lambda: len(dra_gpus(daemon)) == 2 * EACH)
+    yield daemon
+    kube_cluster.check_sound(cluster)
+
+
+def submit(daemon, folder, gpus, **keys):
+    return daemon.api.submit({"command": ["train"], "gpus": str(gpus), "where": ["dra"], "sender_cwd": str(folder), **keys})
+
+
+def templates(cluster, space):
+    return [one["metadata"]["name"] for one in cluster.api.get(f"{API}/namespaces/{space}/resourceclaimtemplates")["items"]]
+
+
+def test_a_job_of_tarn_gets_its_devices_by_a_claim(cluster, own, space, tmp_path):
+    number = submit(own, tmp_path, 3, ranks=2)
+    own.api.wait_state(number, "running")
+    pods = cluster.wait_pods(space, "Running", 2)
+    names = [one["metadata"]["name"] for one in pods]
+    check_claims(cluster, space, names)
+    assert sorted(one["spec"]["nodeName"] for one in pods) == ["gpu-0000", "gpu-0001"] and len(held(cluster)) == 6
+    assert sorted(templates(cluster, space)) == sorted(names)
+    used = [gpu["uuid"] for gpu in dra_gpus(own) if gpu["jobs"]]
+    assert sorted(used) == sorted(one for pod in pods for one in pod["metadata"]["annotations"]["tarn.dev/gpus"].split(","))
+    own.kill()
+    own.start()
+    for name in names:
+        cluster.api.patch(f"/api/v1/namespaces/{space}/pods/{name}", {"metadata": {"annotations": {"kube.tarn.dev/run-for": "1ms"}}})
+    assert own.api.wait_end(number)["result"] == "ok"
+    wait_until("nothing of it is left", lambda: not templates(cluster, space) and not held(cluster) and not cluster.api.pods(space))
+
+
+def test_jobs_of_tarn_are_allocated_once_by_a_daemon_that_is_killed(cluster, own, space, tmp_path):
+    numbers = [submit(own, tmp_path, 1, name=f"j{number}") for number in range(10)]
+    wait_until("a device is allocated", lambda: held(cluster))
+    own.kill()
+    own.start()
+    running = cluster.wait_pods(space, "Running", 8)
+    check_claims(cluster, space, [one["metadata"]["name"] for one in running])
+    wait_until("tarn has them", lambda: [one["state"] for one in own.api.jobs()].count("running") == 8)
+    for number in numbers:
+        own.api.post(f"/v1/jobs/{number}/cancel")
+    for number in numbers:
+        assert own.api.wait_end(number)["result"] == "cancelled"
+    wait_free(cluster)
+    wait_until("no template is left", lambda: not templates(cluster, space))
+
+
+def test_a_job_of_tarn_whose_devices_have_no_class_fails(cluster, own, space, tmp_path):
+    publish(cluster, "gpu-0003", [device(0)], driver="gpu.odd.example.com")
+    try:
+        wait_until("it is known", lambda: len(dra_gpus(own)) == 2 * EACH + 1)
+        number = submit(own, tmp_path, 1, where=["dra", "node=gpu-0003"])
+        job = own.api.wait_end(number)
+        assert job["result"] == "failed" and "no DeviceClass selects" in str(job), job
+    finally:
+        withdraw(cluster, "gpu-0003", "gpu.odd.example.com")

@@ -169,6 +169,21 @@ static int check_output(const struct kube_attempts *attempts, const struct engin
         launch->output);
 }
 
+static int prepare_claims(struct kube_attempts *attempts, struct slot *slot,
+                          const struct engine_launch *launch, struct error *err)
+{
+    if (launch->slices[0].milli < GPU_MILLI)
+        return error_set(err, -ENOTSUP,
+                         "the devices of node %s are for ResourceClaims (DRA), of which jobs get "
+                         "no parts; expected --where '!dra'",
+                         slot->node);
+    const char *class = kube_dra_class(attempts->dra, slot->node, slot->gpus, err);
+    if (!class)
+        return -ENOTSUP;
+    slot->own_claims = kube_own_claims(attempts->instance, launch, class);
+    return 0;
+}
+
 /* The pods of a job of tarn. */
 static int prepare_own(struct kube_attempts *attempts, struct attempt *attempt,
                        const struct engine_launch *launches, struct error *err)
@@ -181,14 +196,12 @@ static int prepare_own(struct kube_attempts *attempts, struct attempt *attempt,
                                  &template, err);
     for (uint32_t i = 0; i < attempt->count && code == 0; i++) {
         struct slot *slot = &attempt->slots[i];
-        if (kube_dra_has(attempts->dra, slot->node, slot->gpus))
-            return error_set(err, -ENOTSUP,
-                             "the devices of node %s are for ResourceClaims (DRA), which jobs of "
-                             "tarn do not have; expected --where '!dra'",
-                             slot->node);
-        slot->own =
-            kube_own_pod(template, attempts->instance, attempts->namespace, &launches[i],
-                         resource_of(attempts, &launches[i]), slot->gpus, attempt->count > 1);
+        bool by_claim = kube_dra_has(attempts->dra, slot->node, slot->gpus);
+        if (by_claim)
+            code = prepare_claims(attempts, slot, &launches[i], err);
+        slot->own = kube_own_pod(template, attempts->instance, attempts->namespace, &launches[i],
+                                 by_claim ? NULL : resource_of(attempts, &launches[i]), slot->gpus,
+                                 attempt->count > 1);
     }
     return code;
 }
@@ -323,6 +336,11 @@ const char *kube_attempts_trouble(struct kube_attempts *attempts, uint64_t job, 
         return NULL;
     for (uint32_t i = 0; i < attempt->count; i++) {
         const struct slot *slot = &attempt->slots[i];
+        if (slot->own_claims && slot->pod && slot->pod->unresolved) {
+            snprintf(attempts->told, sizeof(attempts->told), "pod %s: %s", slot->pod->name,
+                     slot->pod->unresolved);
+            return attempts->told;
+        }
         if (slot->stuck_since == 0 || !slot->pod)
             continue;
         snprintf(attempts->told, sizeof(attempts->told), "pod %s on node %s: %s", slot->pod->name,
@@ -398,6 +416,7 @@ bool kube_attempts_see(struct kube_attempts *attempts, const struct kube_pod *po
         }
         slot_note_bound(attempts, slot);
     }
+    slot_bind_created(attempts, slot);
     if (slot->state == SLOT_BOUND && pod->is_started) {
         slot_report_started(attempts, slot);
         slot_follow_log(attempts, slot);

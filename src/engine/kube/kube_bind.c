@@ -9,9 +9,12 @@
 
 #include "base/text.h"
 #include "engine/kube/client/kube_json.h"
+#include "engine/kube/dra/dra_names.h"
 #include "engine/kube/kube_own.h"
 #include "engine/kube/objects/kube_names.h"
 #include "io/log.h"
+
+#define CLAIM_TEMPLATES "resourceclaimtemplates"
 
 enum {
     TRIES_MAX = 5,   /* of a binding that is refused, before the attempt is given up */
@@ -76,7 +79,7 @@ static void give_back(struct kube_attempts *attempts, struct slot *slot)
     slot_detach(attempts, slot);
     slot->state = SLOT_EMPTY;
     slot->empty_since = uv_now(attempts->options.loop);
-    if (pod)
+    if (pod && !slot->own)
         kube_workloads_see(attempts->workloads, pod);
 }
 
@@ -459,17 +462,39 @@ static void on_created(void *user, const struct kube_reply *reply)
     slot_report_end(attempts, slot);
 }
 
-void slot_create_pod(struct kube_attempts *attempts, struct slot *slot)
+static void create(struct kube_attempts *attempts, struct slot *slot, const char *path,
+                   json_t *object)
 {
-    AUTO_FREE char *path = mem_printf("/api/v1/namespaces/%s/pods", attempts->namespace);
-
-    slot->state = SLOT_BINDING;
     kube_client_call(attempts->client, &(struct kube_call){ .method = "POST",
                                                             .path = path,
-                                                            .body = json_incref(slot->own),
+                                                            .body = json_incref(object),
                                                             .patience_ms = PATIENCE_MS,
                                                             .done = on_created,
                                                             .user = binding_of(attempts, slot) });
+}
+
+void slot_create_pod(struct kube_attempts *attempts, struct slot *slot)
+{
+    AUTO_FREE char *path = mem_printf("/api/v1/namespaces/%s/pods", attempts->namespace);
+    AUTO_FREE char *templates =
+        mem_printf(DRA_API "/namespaces/%s/" CLAIM_TEMPLATES, attempts->namespace);
+
+    slot->state = SLOT_BINDING;
+    if (slot->own_claims)
+        create(attempts, slot, templates, slot->own_claims);
+    create(attempts, slot, path, slot->own);
+}
+
+void slot_bind_created(struct kube_attempts *attempts, struct slot *slot)
+{
+    const struct kube_pod *pod = slot->pod;
+
+    if (!slot->own_claims || !pod || pod->node[0] || slot->state != SLOT_BINDING || slot->version ||
+        pod->unresolved || pod->device_count != slot->device_count)
+        return;
+    slot->failures = 0;
+    slot->version = mem_string(pod->version);
+    request_binding(attempts, slot);
 }
 
 void attempt_create_service(struct kube_attempts *attempts, const struct member_id *id)
@@ -483,25 +508,31 @@ void attempt_create_service(struct kube_attempts *attempts, const struct member_
                                           .patience_ms = PATIENCE_MS });
 }
 
+static void remove_object(struct kube_attempts *attempts, const char *kind, const char *name)
+{
+    AUTO_FREE char *path = mem_printf("%s/namespaces/%s/%s/%s",
+                                      strcmp(kind, CLAIM_TEMPLATES) == 0 ? DRA_API : "/api/v1",
+                                      attempts->namespace, kind, name);
+
+    kube_client_call(
+        attempts->client,
+        &(struct kube_call){ .method = "DELETE", .path = path, .patience_ms = PATIENCE_MS });
+}
+
 void attempt_delete_own(struct kube_attempts *attempts, const struct attempt *attempt)
 {
+    const struct member_id first = { attempt->job, attempt->attempt, 0 };
+    AUTO_FREE char *service = kube_own_service_name(attempts->instance, &first);
+
     for (uint32_t i = 0; i < attempt->count; i++) {
         const struct member_id id = { attempt->job, attempt->attempt, attempt->slots[i].rank };
         AUTO_FREE char *name = kube_own_name(attempts->instance, &id);
-        AUTO_FREE char *path =
-            mem_printf("/api/v1/namespaces/%s/pods/%s", attempts->namespace, name);
-        kube_client_call(
-            attempts->client,
-            &(struct kube_call){ .method = "DELETE", .path = path, .patience_ms = PATIENCE_MS });
+        remove_object(attempts, "pods", name);
+        if (kube_dra_is_used(attempts->dra)) /* after a restart it is not known which have one */
+            remove_object(attempts, CLAIM_TEMPLATES, name);
     }
-    const struct member_id first = { attempt->job, attempt->attempt, 0 };
-    AUTO_FREE char *service = kube_own_service_name(attempts->instance, &first);
-    AUTO_FREE char *path =
-        mem_printf("/api/v1/namespaces/%s/services/%s", attempts->namespace, service);
     if (attempt->count > 1)
-        kube_client_call(
-            attempts->client,
-            &(struct kube_call){ .method = "DELETE", .path = path, .patience_ms = PATIENCE_MS });
+        remove_object(attempts, "services", service);
 }
 
 /* ---- output ---- */

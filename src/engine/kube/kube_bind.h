@@ -26,6 +26,8 @@ void slot_ask_owner(struct kube_attempts *attempts, struct slot *slot, const str
 void attempt_undo(struct kube_attempts *attempts, struct attempt *attempt, const char *reason);
 
 /* Of tarn's own jobs. */
+/* A pod that was created without a node is bound, once its claim exists; at any time. */
+void slot_bind_created(struct kube_attempts *attempts, struct slot *slot);
 void slot_create_pod(struct kube_attempts *attempts, struct slot *slot);
 void attempt_create_service(struct kube_attempts *attempts, const struct member_id *id);
 /* What was created for an attempt is not needed any more. */

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "engine/kube/client/kube_json.h"
+#include "engine/kube/dra/dra_class.h"
 #include "engine/kube/dra/dra_names.h"
 #include "io/log.h"
 
@@ -283,6 +284,21 @@ bool kube_dra_has(const struct kube_dra *dra, const char *node, const char *devi
     AUTO_FREE char *first = mem_string_of(devices, strcspn(devices, ","));
 
     return dra && dra_pools_find(dra->pools, node, first);
+}
+
+const char *kube_dra_class(const struct kube_dra *dra, const char *node, const char *devices,
+                           struct error *err)
+{
+    uint32_t count = 0;
+    AUTO_FREE struct dra_device **chosen = dra_pools_find_all(dra->pools, node, devices, &count);
+    const char *class = count > 0 ? dra_class_of(dra->claims, chosen, count) : NULL;
+
+    if (!class)
+        error_set(err, -ENOTSUP,
+                  "no DeviceClass selects all devices that were chosen on node %s: expected one, "
+                  "for example with the selector device.driver == '%s'",
+                  node, count > 0 ? chosen[0]->driver : "DRIVER");
+    return class;
 }
 
 /* ---- allocations ---- */

@@ -73,6 +73,11 @@ void kube_dra_devices_release(struct kube_dra_devices *devices);
 /* Whether the first of these devices of a node ("a,b") is of a slice. */
 bool kube_dra_has(const struct kube_dra *dra, const char *node, const char *devices);
 
+/* The DeviceClass by which these devices of a node ("a,b") can be requested; NULL: there is none.
+ */
+const char *kube_dra_class(const struct kube_dra *dra, const char *node, const char *devices,
+                           struct error *err);
+
 /* See dra_allocate.h. */
 void kube_dra_allocate(struct kube_dra *dra, const struct kube_pod *pod, struct dra_order order);
 /* Go on with allocations, and take back those whose pods are not to be bound: is_stray() says of

@@ -125,8 +125,9 @@ static void sort_pod(struct known_pod *known)
     else if (pod->node[0] || is_waiting(pod))
         kube_dra_resolve(only.dra, known->pod);
     bool is_ours = kube_attempts_see(only.attempts, pod);
+    bool is_own = pod->is_marked && !pod->arrival[0]; /* of a job of tarn, not bound yet */
     known->is_expected = !is_ours && kube_attempts_expects(only.attempts, pod);
-    if (!is_ours && is_waiting(pod))
+    if (!is_ours && is_waiting(pod) && !is_own)
         kube_workloads_see(only.workloads, pod);
     else
         kube_workloads_gone(only.workloads, pod);

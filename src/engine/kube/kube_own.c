@@ -16,6 +16,8 @@
 #include "wire/json.h"
 #include "wire/yaml.h"
 
+#define CLAIM "tarn-devices"
+
 enum { TEMPLATE_MAX = 1 << 20, SHORT_INSTANCE = 8 };
 
 char *kube_own_service_name(const char *instance, const struct member_id *id)
@@ -176,10 +178,27 @@ static void add_resources(json_t *container, const struct engine_launch *launch,
         json_object_set_new(requests, "memory", json_sprintf("%" PRId64 "Mi", launch->memory_mib));
         json_object_set_new(limits, "memory", json_sprintf("%" PRId64 "Mi", launch->memory_mib));
     }
-    if (launch->slices_count > 0 && !is_share(launch)) {
+    if (launch->slices_count > 0 && !is_share(launch) && resource) {
         json_object_set_new(requests, resource, json_sprintf("%" PRIu32, launch->slices_count));
         json_object_set_new(limits, resource, json_sprintf("%" PRIu32, launch->slices_count));
     }
+}
+
+/* Its devices are those of a claim. */
+static void add_claim(json_t *spec, json_t *container, const char *template)
+{
+    json_t *claims = json_object_get(spec, "resourceClaims");
+    json_t *used = inner(container, "resources");
+
+    if (!claims) {
+        claims = json_array();
+        json_object_set_new(spec, "resourceClaims", claims);
+    }
+    json_array_append_new(
+        claims, json_pack("{s:s, s:s}", "name", CLAIM, "resourceClaimTemplateName", template));
+    if (!json_object_get(used, "claims"))
+        json_object_set_new(used, "claims", json_array());
+    json_array_append_new(json_object_get(used, "claims"), json_pack("{s:s}", "name", CLAIM));
 }
 
 static void add_user(json_t *spec, const struct engine_launch *launch)
@@ -231,7 +250,8 @@ json_t *kube_own_pod(const json_t *template, const char *instance, const char *n
     json_object_set_new(pod, "apiVersion", json_string("v1"));
     json_object_set_new(pod, "kind", json_string("Pod"));
     add_about(pod, instance, launch, gpus);
-    json_object_set_new(spec, "nodeName", json_string(launch->node));
+    if (resource)
+        json_object_set_new(spec, "nodeName", json_string(launch->node));
     json_object_set_new(spec, "schedulerName", json_string(KUBE_SCHEDULER));
     json_object_set_new(spec, "restartPolicy", json_string("Never"));
     if (is_gang) {
@@ -245,6 +265,8 @@ json_t *kube_own_pod(const json_t *template, const char *instance, const char *n
     if (is_share(launch))
         add_variable(json_object_get(container, "env"), "NVIDIA_VISIBLE_DEVICES", gpus);
     add_resources(container, launch, resource);
+    if (!resource)
+        add_claim(spec, container, kube_text(json_object_get(pod, "metadata"), "name"));
     add_user(spec, launch);
     return pod;
 }
@@ -256,4 +278,17 @@ json_t *kube_own_service(const char *instance, const struct member_id *id)
     return json_pack("{s:s, s:s, s:{s:s}, s:{s:s, s:b, s:{s:s}}}", "apiVersion", "v1", "kind",
                      "Service", "metadata", "name", name, "spec", "clusterIP", "None",
                      "publishNotReadyAddresses", 1, "selector", KUBE_ATTEMPT, name);
+}
+
+json_t *kube_own_claims(const char *instance, const struct engine_launch *launch,
+                        const char *device_class)
+{
+    AUTO_FREE char *name = kube_own_name(instance, &launch->id);
+    json_t *request = json_pack("{s:s, s:{s:s, s:s, s:I}}", "name", CLAIM, "exactly",
+                                "deviceClassName", device_class, "allocationMode", "ExactCount",
+                                "count", (json_int_t)launch->slices_count);
+
+    return json_pack("{s:s, s:s, s:{s:s}, s:{s:{s:{s:[o]}}}}", "apiVersion", "resource.k8s.io/v1",
+                     "kind", "ResourceClaimTemplate", "metadata", "name", name, "spec", "spec",
+                     "devices", "requests", request);
 }

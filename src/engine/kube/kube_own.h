@@ -26,11 +26,16 @@ char *kube_own_service_name(const char *instance, const struct member_id *id);
 /* The template of a queue. Fails with -ENOENT or -EINVAL and names the file. */
 int kube_own_template(const char *directory, const char *queue, json_t **ret, struct error *err);
 
-/* The pod of a member, new. resource: of its accelerators; gpus: KUBE_GPUS; gang: it has more
- * members. */
+/* The pod of a member, new. resource: of its accelerators; NULL: they are those of a claim, and the
+ * pod has no node before tarn has allocated it. gpus: KUBE_GPUS; gang: it has more members. */
 json_t *kube_own_pod(const json_t *template, const char *instance, const char *namespace,
                      const struct engine_launch *launch, const char *resource, const char *gpus,
                      bool is_gang);
+
+/* The ResourceClaimTemplate of such a pod, with its name, new: Kubernetes makes the claim from it,
+ * and removes the claim with the pod. */
+json_t *kube_own_claims(const char *instance, const struct engine_launch *launch,
+                        const char *device_class);
 
 /* The headless service of an attempt, new. */
 json_t *kube_own_service(const char *instance, const struct member_id *id);

@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "base/text.h"
+#include "engine/kube/client/kube_json.h"
 #include "engine/kube/objects/kube_names.h"
 
 void attempt_destroy(struct attempt *attempt)
@@ -19,6 +20,7 @@ void attempt_destroy(struct attempt *attempt)
         free(attempt->slots[i].role);
         free(attempt->slots[i].version);
         json_decref(attempt->slots[i].own);
+        json_decref(attempt->slots[i].own_claims);
     }
     free(attempt->slots);
     free(attempt->external);
@@ -121,17 +123,28 @@ void slot_detach(struct kube_attempts *attempts, struct slot *slot)
 }
 
 /* The member that a pod is, by its place here or by the annotation of its binding. */
+/* A pod of a job of tarn that gets its node with its claim. Users can write annotations, too. */
+static bool is_created(const struct kube_attempts *attempts, const struct slot *slot,
+                       const struct kube_pod *pod)
+{
+    const json_t *own = slot->own_claims ? json_object_get(slot->own, "metadata") : NULL;
+
+    return own && strcmp(kube_text(own, "name"), pod->name) == 0 &&
+           strcmp(attempts->namespace, pod->namespace) == 0;
+}
+
 struct slot *slot_of(const struct kube_attempts *attempts, const struct kube_pod *pod)
 {
     uint64_t at;
 
     if (map_get(&attempts->by_pod, pod_key(pod), &at))
         return (struct slot *)(uintptr_t)at;
-    if (!pod->is_marked || !pod->node[0] || strcmp(pod->mark.instance, attempts->instance) != 0)
+    if (!pod->is_marked || strcmp(pod->mark.instance, attempts->instance) != 0)
         return NULL;
     struct attempt *attempt = attempt_find(attempts, pod->mark.job, pod->mark.attempt);
     struct slot *slot = attempt ? slot_of_rank(attempt, pod->mark.rank) : NULL;
-    return slot && !slot->pod && slot->state != SLOT_OVER ? slot : NULL;
+    bool is_it = slot && (pod->node[0] || is_created(attempts, slot, pod));
+    return is_it && !slot->pod && slot->state != SLOT_OVER ? slot : NULL;
 }
 
 /* ---- reports ---- */

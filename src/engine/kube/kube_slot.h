@@ -44,6 +44,7 @@ struct slot {
     uint64_t stuck_since; /* its pod is bound and cannot start; 0: not so */
     struct engine_outcome outcome;
     json_t *own;               /* the pod to create; NULL: it exists, or comes from outside */
+    json_t *own_claims;        /* and its ResourceClaimTemplate, for devices of slices; or NULL */
     bool is_followed, has_log; /* its output is copied; it was */
     uint64_t ended_at;         /* it waits for its log since then; 0: it does not */
 };

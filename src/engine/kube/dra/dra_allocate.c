@@ -329,16 +329,13 @@ static void go_on(struct errand *errand)
 
 static bool take_devices(struct errand *errand, const char *names)
 {
-    for (const char *at = names; *at; at += *at == ',') {
-        size_t length = strcspn(at, ",");
-        AUTO_FREE char *name = mem_string_of(at, length);
-        struct dra_device *device = dra_pools_find(errand->allocator->pools, errand->node, name);
-        if (!device)
-            return false;
-        list_add(&errand->devices, dra_device_keep(device));
-        at += length;
-    }
-    return true;
+    uint32_t count = 0;
+    AUTO_FREE struct dra_device **found =
+        dra_pools_find_all(errand->allocator->pools, errand->node, names, &count);
+
+    for (uint32_t i = 0; i < count; i++)
+        list_add(&errand->devices, dra_device_keep(found[i]));
+    return found || !names[0];
 }
 
 void dra_allocate(struct dra_allocator *allocator, const struct dra_order *order)

@@ -303,6 +303,11 @@ const struct dra_class *dra_claims_class(const struct dra_claims *claims, const 
     return NULL;
 }
 
+const struct dra_class *dra_claims_class_at(const struct dra_claims *claims, size_t at)
+{
+    return at < claims->classes.count ? claims->classes.items[at] : NULL;
+}
+
 const struct dra_claim *dra_claims_holder(const struct dra_claims *claims, const char *device)
 {
     uint64_t at;

@@ -60,6 +60,8 @@ void dra_claims_put(struct dra_claims *claims, const json_t *object);
 struct dra_claim *dra_claims_find(const struct dra_claims *claims, const char *namespace,
                                   const char *name);
 const struct dra_class *dra_claims_class(const struct dra_claims *claims, const char *name);
+/* Each class, in no order; NULL: there are no more. */
+const struct dra_class *dra_claims_class_at(const struct dra_claims *claims, size_t at);
 /* The claim that a device ("DRIVER/POOL/NAME") is allocated to; NULL: none. */
 const struct dra_claim *dra_claims_holder(const struct dra_claims *claims, const char *device);
 /* Whether a pod may use the claim. */

@@ -314,6 +314,26 @@ struct dra_device *dra_pools_find(const struct dra_pools *pools, const char *nod
     return NULL;
 }
 
+struct dra_device **dra_pools_find_all(const struct dra_pools *pools, const char *node,
+                                       const char *uuids, uint32_t *ret_count)
+{
+    LIST(struct dra_device *) found = { 0 };
+
+    for (const char *at = uuids; *at; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        AUTO_FREE char *uuid = mem_string_of(at, length);
+        struct dra_device *device = dra_pools_find(pools, node, uuid);
+        if (!device) {
+            list_release(&found);
+            return NULL;
+        }
+        list_add(&found, device);
+        at += length;
+    }
+    *ret_count = (uint32_t)found.count;
+    return found.items;
+}
+
 bool dra_pools_are_known(const struct dra_pools *pools)
 {
     return pools->is_known;

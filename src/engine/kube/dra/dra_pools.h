@@ -39,6 +39,9 @@ bool dra_pools_each(const struct dra_pools *pools,
 /* The device with this name on the node ("POOL/NAME" follows from it); NULL: none. */
 struct dra_device *dra_pools_find(const struct dra_pools *pools, const char *node,
                                   const char *uuid);
+/* Those with these names ("a,b"), malloc'd; NULL: one of them is not there. */
+struct dra_device **dra_pools_find_all(const struct dra_pools *pools, const char *node,
+                                       const char *uuids, uint32_t *ret_count);
 bool dra_pools_are_known(const struct dra_pools *pools); /* the first list was read */
 bool dra_pools_have_any(const struct dra_pools *pools);  /* devices, now or earlier */
 /* A slice of which something is not used, for people; NULL: none. */
