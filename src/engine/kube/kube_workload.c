@@ -5,14 +5,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uv.h>
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "engine/kube/kube_patches.h"
+#include "engine/kube/objects/kube_names.h"
+
+enum {
+    SAID_TO_ALL = 64, /* pods that get the words of a workload without a job, and the first words of
+                       * its job; later one */
+};
 
 struct kube_workloads *kube_workloads_create(const struct engine_options *options,
                                              struct kube_client *client, struct kube_nodes *nodes,
                                              struct kube_events *events,
-                                             struct kube_mirrors *mirrors)
+                                             struct kube_mirrors *mirrors,
+                                             struct kube_provision *provision)
 {
     struct kube_workloads *workloads = mem_zero(1, sizeof(*workloads));
 
@@ -21,6 +30,7 @@ struct kube_workloads *kube_workloads_create(const struct engine_options *option
     workloads->nodes = nodes;
     workloads->events = events;
     workloads->mirrors = mirrors;
+    workloads->provision = provision;
     return workloads;
 }
 
@@ -30,6 +40,7 @@ static void workload_destroy(struct workload *workload)
     free(workload->object);
     free(workload->owner_path);
     free(workload->queue);
+    free(workload->noted);
     free(workload->words);
     free(workload->mirror);
     list_release(&workload->pods);
@@ -130,6 +141,11 @@ struct workload *workload_find_named(struct kube_workloads *workloads, const cha
     }
     workload_wake(workloads, workload);
     return workload;
+}
+
+const char *workload_object_path(const struct workload *workload)
+{
+    return workload->object[0] ? workload->object : workload->owner_path;
 }
 
 void workload_name_mirror(struct kube_workloads *workloads, struct workload *workload,
@@ -239,4 +255,86 @@ bool workload_is_suspended(const struct kube_workloads *workloads, const struct 
     return pod && (!workload->needs_managed ||
                    map_get(&workloads->managed, map_hash(pod->namespace, strlen(pod->namespace)),
                            &ignored));
+}
+
+/* ---- what its pods are told ---- */
+
+static void tell(struct kube_workloads *workloads, struct workload *workload, const char *words,
+                 bool is_news)
+{
+    bool is_known = workload->stage == WORKLOAD_KNOWN;
+    bool is_first = !workload->words || (is_known && !workload->is_told);
+    size_t most = workload->is_turned                                 ? SIZE_MAX
+                  : is_first || workload->stage == WORKLOAD_GATHERING ? SAID_TO_ALL
+                                                                      : 1;
+
+    if (workload->words && strcmp(workload->words, words) == 0)
+        return;
+    AUTO_FREE char *spelled = kube_nodes_spell(workloads->nodes, words);
+    workload->is_told |= is_known;
+    free(workload->words);
+    workload->words = mem_string(words);
+    workload->said_at = uv_now(workloads->options.loop);
+    for (size_t i = 0; i < workload->pods.count && i < most; i++) {
+        const struct kube_pod *pod = workload->pods.items[i];
+        kube_patch_condition(workloads->client, pod, spelled,
+                             pod->is_gated                ? "SchedulingGated"
+                             : workload->is_unschedulable ? KUBE_UNSCHEDULABLE
+                                                          : "Queued");
+        if (is_news)
+            kube_events_say(workloads->events, pod, KUBE_EVENT_WAITS, spelled,
+                            uv_now(workloads->options.loop));
+    }
+    if (workload->suspended)
+        kube_patch_object(workloads->client, workload_object_path(workload), json_object(),
+                          KUBE_WAITS, spelled);
+}
+
+void workload_forget_note(struct workload *workload)
+{
+    free(workload->noted);
+    workload->noted = NULL;
+    workload->lacks_room = workload->is_unschedulable = false;
+}
+
+void workload_say(struct kube_workloads *workloads, struct workload *workload, const char *words,
+                  bool is_news)
+{
+    workload_forget_note(workload);
+    tell(workloads, workload, words, is_news);
+}
+
+char *workload_request(const struct kube_workloads *workloads, const struct workload *workload)
+{
+    char name[512];
+
+    workload_format_name(workload, name, sizeof(name));
+    return workload->lacks_room ? kube_provision_words(workloads->provision, name) : NULL;
+}
+
+void workload_say_noted(struct kube_workloads *workloads, struct workload *workload)
+{
+    bool is_unschedulable = workload->lacks_room && !kube_provision_is_on(workloads->provision);
+    AUTO_FREE char *request = workload_request(workloads, workload);
+    AUTO_FREE char *words =
+        mem_printf("%s%s%s", workload->noted, request ? "; " : "", request ? request : "");
+
+    if (workload->is_unschedulable != is_unschedulable) {
+        workload->is_unschedulable = is_unschedulable;
+        workload->is_turned = true;
+        free(workload->words);
+        workload->words = NULL;
+        workload_wake(workloads, workload);
+    }
+    tell(workloads, workload, words, true);
+    workload->is_turned = false;
+}
+
+void workload_note(struct kube_workloads *workloads, struct workload *workload, const char *words,
+                   bool lacks_room)
+{
+    free(workload->noted);
+    workload->noted = mem_string(words);
+    workload->lacks_room = lacks_room;
+    workload_say_noted(workloads, workload);
 }

@@ -4,8 +4,8 @@
 
 /* kube_workload - the workloads that tarn knows, by their keys
  *
- * The inside of kube_workloads: what is known of each workload, its waiting pods, and whether it is
- * suspended until tarn starts it.
+ * The inside of kube_workloads: what is known of each workload, its waiting pods, whether it is
+ * suspended until tarn starts it, and what its pods are told.
  */
 
 #include "base/map.h"
@@ -38,14 +38,16 @@ struct workload {
     uint64_t gates_due;   /* gates are removed not before */
     uint64_t extra_since; /* since when pods wait beside its attempt; 0: none does */
     bool is_asking, was_noted, was_started;
-    bool is_split;   /* its pods do not start together: each is a workload of its own */
-    bool is_told;    /* the pods of its job know that they wait in tarn */
-    bool lacks_room; /* another node would help, as tarn said last */
-    bool is_turned;  /* that has changed, and not all of its pods know it */
-    bool is_awake;   /* it is in the list of those */
-    size_t place;    /* in the list of all */
-    char *words;     /* as set in the condition; NULL: none */
-    char *mirror;    /* path of its mirror; NULL: none */
+    bool is_split;         /* its pods do not start together: each is a workload of its own */
+    bool is_told;          /* the pods of its job know that they wait in tarn */
+    bool lacks_room;       /* another node would help, as tarn said last */
+    bool is_unschedulable; /* autoscalers should add a node for its pods */
+    bool is_turned;        /* that has changed, and not all of its pods know it */
+    bool is_awake;         /* it is in the list of those */
+    size_t place;          /* in the list of all */
+    char *noted;           /* what tarn said last; NULL: nothing */
+    char *words;           /* as set in the condition; NULL: none */
+    char *mirror;          /* path of its mirror; NULL: none */
 };
 
 struct kube_workloads {
@@ -54,6 +56,7 @@ struct kube_workloads {
     struct kube_nodes *nodes;
     struct kube_events *events;
     struct kube_mirrors *mirrors;
+    struct kube_provision *provision;
     LIST(struct workload *) all;
     LIST(struct workload *) awake;
     uint64_t swept_at;  /* uv_now() when all were looked at */
@@ -86,5 +89,22 @@ struct kube_group workload_group_alone(const struct kube_pod *pod);
 struct workload *workload_of(const struct kube_workloads *workloads, const struct kube_pod *pod);
 /* The place of a pod in the list of those that wait; -1: it does not. */
 int64_t workload_place(const struct workload *workload, const struct kube_pod *pod);
+
+/* The object that can be suspended. */
+const char *workload_object_path(const struct workload *workload);
+
+/* What its pods, or its suspended Job, are told. is_news: it is worth an Event, too. */
+void workload_say(struct kube_workloads *workloads, struct workload *workload, const char *words,
+                  bool is_news);
+/* The same of what the daemon says, with what became of the request for nodes. All its pods are
+ * told when it changes whether an autoscaler should add a node for them. */
+void workload_note(struct kube_workloads *workloads, struct workload *workload, const char *words,
+                   bool lacks_room);
+/* The request may have changed since the note. */
+void workload_say_noted(struct kube_workloads *workloads, struct workload *workload);
+/* The note does not hold any more. */
+void workload_forget_note(struct workload *workload);
+/* What became of its request for nodes; new. NULL: nothing is to be said. */
+char *workload_request(const struct kube_workloads *workloads, const struct workload *workload);
 
 #endif

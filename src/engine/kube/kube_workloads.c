@@ -17,7 +17,7 @@
 
 enum {
     AGAIN_MS = 60000, /* what was refused is reported again */
-    ASK_MS = 10000,   /* an object that does not exist is asked for again */
+    ASK_MS = 10000,   /* an object that does not exist is asked for again; what lacks nodes, too */
     VANISH_MS = 5000, /* a controller replaces deleted pods within this time */
     SHORT_MS = 30000, /* all pods of a waiting job must exist again within this time */
     CLAIM_MS = 5000,  /* volumes may be bound soon */
@@ -27,8 +27,6 @@ enum {
     STOP_MS = 5000,   /* what was stopped is not reported before that is known */
     SWEEP_MS = 5000,  /* all are looked at: see workload_wake() */
     GATES_MS = 60000, /* a gate that is still there is removed again */
-    SAID_TO_ALL = 64, /* pods that get the words of a workload without a job, and the first words of
-                       * its job; later one */
 };
 
 void kube_workloads_see(struct kube_workloads *workloads, const struct kube_pod *pod)
@@ -68,54 +66,9 @@ static const struct kube_pod **pods_of(const struct workload *workload)
     return pods;
 }
 
-/* The object that can be suspended. */
-static const char *object_path(const struct workload *workload)
-{
-    return workload->object[0] ? workload->object : workload->owner_path;
-}
-
 static int compare_pods(const void *a, const void *b)
 {
     return kube_pod_compare(*(const struct kube_pod *const *)a, *(const struct kube_pod *const *)b);
-}
-
-/* ---- conditions ---- */
-
-/* is_news: it is worth an Event, too. */
-static void say_as(struct kube_workloads *workloads, struct workload *workload, const char *words,
-                   bool is_news)
-{
-    bool is_known = workload->stage == WORKLOAD_KNOWN;
-    bool is_first = !workload->words || (is_known && !workload->is_told);
-    size_t most = workload->is_turned                                 ? SIZE_MAX
-                  : is_first || workload->stage == WORKLOAD_GATHERING ? SAID_TO_ALL
-                                                                      : 1;
-    AUTO_FREE char *spelled = kube_nodes_spell(workloads->nodes, words);
-
-    if (workload->words && strcmp(workload->words, words) == 0)
-        return;
-    workload->is_told |= is_known;
-    free(workload->words);
-    workload->words = mem_string(words);
-    workload->said_at = uv_now(workloads->options.loop);
-    for (size_t i = 0; i < workload->pods.count && i < most; i++) {
-        const struct kube_pod *pod = workload->pods.items[i];
-        kube_patch_condition(workloads->client, pod, spelled,
-                             pod->is_gated          ? "SchedulingGated"
-                             : workload->lacks_room ? KUBE_UNSCHEDULABLE
-                                                    : "Queued");
-        if (is_news)
-            kube_events_say(workloads->events, pod, KUBE_EVENT_WAITS, spelled,
-                            uv_now(workloads->options.loop));
-    }
-    if (workload->suspended)
-        kube_patch_object(workloads->client, object_path(workload), json_object(), KUBE_WAITS,
-                          spelled);
-}
-
-static void say(struct kube_workloads *workloads, struct workload *workload, const char *words)
-{
-    say_as(workloads, workload, words, true);
 }
 
 /* Pods that do not start together with others become workloads of their own. */
@@ -161,7 +114,7 @@ static void on_object(void *user, const struct kube_reply *reply)
             AUTO_FREE char *words =
                 mem_printf("tarn: it is not known how many pods start together: %s",
                            reply->words ? reply->words : "its object does not say it");
-            say(workloads, workload, words);
+            workload_say(workloads, workload, words, true);
             workload->due = uv_now(workloads->options.loop) + ASK_MS;
         }
     }
@@ -207,7 +160,7 @@ static void arrive(struct kube_workloads *workloads, struct workload *workload)
     AUTO_FREE char *document = kube_document(pods, workload->size, workloads->nodes, &err);
     if (!document) {
         AUTO_FREE char *words = mem_printf("tarn cannot schedule it: %s", err.text);
-        say(workloads, workload, words);
+        workload_say(workloads, workload, words, true);
         workload->due = uv_now(workloads->options.loop) +
                         (first->claims || first->resource_claims ? CLAIM_MS : AGAIN_MS);
         return;
@@ -231,7 +184,8 @@ static void restart(struct workload *workload)
     workload->stage = WORKLOAD_GATHERING;
     workload->generation++;
     workload->job = 0;
-    workload->is_told = workload->lacks_room = false;
+    workload->is_told = false;
+    workload_forget_note(workload);
     workload->gates_due = 0;
     workload->short_since = 0;
     free(workload->words);
@@ -291,7 +245,7 @@ static void gather(struct kube_workloads *workloads, struct workload *workload)
     AUTO_FREE char *words =
         mem_printf("tarn waits for all pods of the workload: %zu of %" PRIu32 " exist",
                    workload->pods.count, workload->size);
-    say_as(workloads, workload, words, false);
+    workload_say(workloads, workload, words, false);
 }
 
 /* Autoscalers do not look at pods with gates. */
@@ -299,7 +253,7 @@ static void open_gates(struct kube_workloads *workloads, struct workload *worklo
 {
     uint64_t now = uv_now(workloads->options.loop);
 
-    if (!workload->lacks_room || !workload->words || now < workload->gates_due ||
+    if (!workload->is_unschedulable || !workload->words || now < workload->gates_due ||
         !workloads->options.rules->kube_autoscaler)
         return;
     AUTO_FREE char *words = kube_nodes_spell(workloads->nodes, workload->words);
@@ -311,6 +265,27 @@ static void open_gates(struct kube_workloads *workloads, struct workload *worklo
         kube_patch_gates(workloads->client, pod);
         kube_patch_condition(workloads->client, pod, words, KUBE_UNSCHEDULABLE);
     }
+}
+
+/* It wishes for nodes while it waits for room alone. While that is not known, for example after a
+ * restart, an earlier wish stays. */
+static void look_at_nodes(struct kube_workloads *workloads, struct workload *workload)
+{
+    bool is_whole =
+        workload->suspended || (workload->size > 0 && workload->pods.count >= workload->size);
+    char name[512];
+
+    workload_format_name(workload, name, sizeof(name));
+    if (!workload->noted)
+        kube_provision_keep(workloads->provision, name);
+    if (!workload->noted || !is_whole)
+        return;
+    AUTO_FREE const struct kube_pod **pods = pods_of(workload);
+    const struct kube_wish wish = { .arrival = name, .job = workload->job, .first = pods[0] };
+    if (workload->lacks_room && kube_provision_wish(workloads->provision, &wish))
+        kube_provision_ask(workloads->provision, name, pods, workload->size,
+                           workload->suspended ? workload_object_path(workload) : "");
+    workload_say_noted(workloads, workload);
 }
 
 static void look_at(struct kube_workloads *workloads, struct workload *workload)
@@ -325,10 +300,12 @@ static void look_at(struct kube_workloads *workloads, struct workload *workload)
         workload->stage = WORKLOAD_GATHERING;
     if (workload->stage == WORKLOAD_KNOWN)
         look_at_missing(workloads, workload);
-    if (workload->stage == WORKLOAD_KNOWN)
-        open_gates(workloads, workload);
-    if (workload->stage == WORKLOAD_STARTED)
+    if (workload->stage == WORKLOAD_STARTED) {
         look_at_extra(workloads, workload);
+    } else {
+        look_at_nodes(workloads, workload);
+        open_gates(workloads, workload);
+    }
     if (workload->stage != WORKLOAD_GATHERING || workload->is_asking || now < workload->due ||
         (workload->pods.count == 0 && !workload_is_suspended(workloads, workload)))
         return;
@@ -386,23 +363,8 @@ void kube_workloads_tick(struct kube_workloads *workloads)
 
 /* ---- what tarn says ---- */
 
-/* All its pods are told when it changes whether another node would help. */
-static void say_whether(struct kube_workloads *workloads, struct workload *workload,
-                        const char *words, bool lacks_room)
-{
-    if (workload->lacks_room != lacks_room) {
-        workload->lacks_room = lacks_room;
-        workload->is_turned = true;
-        free(workload->words);
-        workload->words = NULL;
-        workload_wake(workloads, workload);
-    }
-    say(workloads, workload, words);
-    workload->is_turned = false;
-}
-
 void kube_workloads_answer(struct kube_workloads *workloads, const char *name, uint64_t job,
-                           const struct error *err)
+                           const struct error *err, bool lacks_nodes)
 {
     struct workload *workload = workload_find_named(workloads, name);
 
@@ -414,20 +376,21 @@ void kube_workloads_answer(struct kube_workloads *workloads, const char *name, u
         return;
     }
     AUTO_FREE char *words = mem_printf("tarn refuses it: %s", err->text);
-    say_whether(workloads, workload, words, true);
+    workload_note(workloads, workload, words, lacks_nodes);
     workload->stage = WORKLOAD_GATHERING;
-    workload->due = uv_now(workloads->options.loop) + AGAIN_MS;
+    workload->due = uv_now(workloads->options.loop) + (lacks_nodes ? ASK_MS : AGAIN_MS);
 }
 
 /* It must not run: its controller would make new pods for ever. */
 static void stop(struct kube_workloads *workloads, struct workload *workload, const char *words)
 {
     json_t *patch = kube_group_suspend(workload->kind, true);
-    bool can_suspend = patch && object_path(workload)[0];
+    bool can_suspend = patch && workload_object_path(workload)[0];
 
     workload->due = uv_now(workloads->options.loop) + STOP_MS;
     if (can_suspend) {
-        kube_patch_object(workloads->client, object_path(workload), patch, KUBE_STOPPED, words);
+        kube_patch_object(workloads->client, workload_object_path(workload), patch, KUBE_STOPPED,
+                          words);
     } else {
         json_decref(patch);
         for (size_t i = 0; i < workload->pods.count; i++)
@@ -446,13 +409,29 @@ void kube_workloads_note(struct kube_workloads *workloads, const char *name, uin
     if (fate == ENGINE_WAITS || fate == ENGINE_LACKS) {
         workload->was_noted = true;
         if (workload->stage != WORKLOAD_STARTED)
-            say_whether(workloads, workload, said, fate == ENGINE_LACKS);
+            workload_note(workloads, workload, said, fate == ENGINE_LACKS);
         return;
     }
     /* over at once: an earlier job of this name, and the pods are new */
     if (fate == ENGINE_CANCELLED && (workload->was_noted || workload->was_started))
         stop(workloads, workload, said);
     restart(workload);
+}
+
+char *kube_workloads_request(const struct kube_workloads *workloads, uint64_t job)
+{
+    LIST_EACH (struct workload *const, workload, &workloads->all) {
+        if ((*workload)->job == job && (*workload)->stage != WORKLOAD_STARTED)
+            return workload_request(workloads, *workload);
+    }
+    return NULL;
+}
+
+void kube_workloads_annotate(const struct kube_workloads *workloads, const char *name,
+                             json_t *notes)
+{
+    if (name)
+        kube_provision_annotate(workloads->provision, name, notes);
 }
 
 bool kube_workloads_show(struct kube_workloads *workloads, const struct engine_view *view)
@@ -483,13 +462,14 @@ const struct kube_pod **kube_workloads_take(struct kube_workloads *workloads, co
     for (size_t i = 0; i < workload->pods.count && *ret_count < most; i++)
         taken[(*ret_count)++] = workload->pods.items[i];
     if (workload->suspended && workload->stage != WORKLOAD_STARTED)
-        kube_patch_object(workloads->client, object_path(workload),
+        kube_patch_object(workloads->client, workload_object_path(workload),
                           kube_group_suspend(workload->kind, false), KUBE_WAITS, NULL);
     if (*ret_count < most) /* its attempt still gathers */
         workload->extra_since = 0;
     workload->stage = WORKLOAD_STARTED;
     workload->was_started = true;
     workload->short_since = 0;
+    workload_forget_note(workload);
     free(workload->words);
     workload->words = NULL;
     return taken;
