@@ -104,6 +104,15 @@ int admit_check(const struct state *state, const struct request *request, uint32
     return error_set(err, REFUSED_NEVER, "%s", text_string(&text));
 }
 
+bool admit_lacks_nodes(const struct state *state, const struct request *request, uint32_t queue,
+                       bool is_preemptible)
+{
+    struct why why;
+
+    sched_admit(state, request, queue, is_preemptible, &why);
+    return why_is_never(why.kind) && why_is_of_nodes(why.kind);
+}
+
 int admit_check_user(const struct state *state, const struct request *request, uint32_t queue,
                      uint32_t user, uint32_t gid, struct error *err)
 {

@@ -21,6 +21,10 @@ int admit_find_queue(const struct state *state, const char *name, uint32_t *ret,
 int admit_check(const struct state *state, const struct request *request, uint32_t queue,
                 bool is_preemptible, struct error *err);
 
+/* Whether it fails because of the nodes, not of a limit. */
+bool admit_lacks_nodes(const struct state *state, const struct request *request, uint32_t queue,
+                       bool is_preemptible);
+
 /* The same for the limits of a user (by number) and of a Unix group. */
 int admit_check_user(const struct state *state, const struct request *request, uint32_t queue,
                      uint32_t user, uint32_t gid, struct error *err);

@@ -119,6 +119,8 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
     if (submit->control->is_blind)
         return 0;
     code = admit_check(state, &draft->request, queue, draft->preemptible, err);
+    if (code < 0)
+        submit->lacks_nodes = admit_lacks_nodes(state, &draft->request, queue, draft->preemptible);
     return code < 0 ? code
                     : admit_check_user(state, &draft->request, queue, user, submit->who->gid, err);
 }

@@ -33,6 +33,7 @@ struct submit {
     bool is_repeated;    /* it was accepted before, under this key: the numbers are those of then */
     uint32_t labels_new; /* upper bound of new labels of all its jobs */
     bool is_dry_run;     /* only check */
+    bool lacks_nodes;    /* it is refused because no node could ever hold it */
 };
 
 /* Takes over documents, also if it fails. */

@@ -284,9 +284,10 @@ struct engine_ops {
     /* Connect to the supervisor of a running member, for a command beside it (shim/shim_order.h);
      * -ESRCH: it does not run. NULL: not supported. */
     int (*enter)(struct engine *engine, struct member_id id, int *ret_fd, struct error *err);
-    /* The number that an arrival got in tarn; 0: it is refused, because of err. NULL: the engine
-     * reports no arrivals. */
-    void (*answer)(struct engine *engine, const char *name, uint64_t job, const struct error *err);
+    /* The number that an arrival got in tarn; 0: it is refused, because of err; lacks_nodes: no
+     * node could ever hold it, another one might. NULL: the engine reports no arrivals. */
+    void (*answer)(struct engine *engine, const char *name, uint64_t job, const struct error *err,
+                   bool lacks_nodes);
     /* What tarn says now about an arrival, for the listings of the engine: while it waits, once
      * soon after the answer and after each change; and at its end, because of words. After a
      * restart also for arrivals that this engine has not reported. NULL: not wanted. */
@@ -328,7 +329,7 @@ struct engine_options {
 };
 
 /* A module exports this as tarn_engine_module. The version changes with this header. */
-enum { ENGINE_MODULE_VERSION = 16 };
+enum { ENGINE_MODULE_VERSION = 17 };
 
 struct engine_module {
     uint32_t version;

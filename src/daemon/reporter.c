@@ -66,6 +66,7 @@ struct arrival {
     char *account;         /* may be NULL */
     char *reason;          /* of a withdrawal */
     uint64_t job;
+    bool lacks_nodes;    /* it is refused because no node could ever hold it */
     usec_t duration_max; /* of a change of the limit */
 };
 
@@ -99,6 +100,7 @@ static int submit_arrival(struct arrival *arrival, struct error *err)
         code = submit_run(arrival->reporter->control, &submit, err);
     if (code == 0)
         arrival->job = submit.ids[0];
+    arrival->lacks_nodes = submit.lacks_nodes;
     submit_release(&submit);
     return code;
 }
@@ -165,7 +167,8 @@ static void done_arrival(struct change *change, int code, const struct error *er
         return;
     }
     if (arrival->document && code != REFUSED_DISK_FULL && code != REFUSED_STOPPING)
-        engine->ops->answer(engine, arrival->name, code < 0 ? 0 : arrival->job, err);
+        engine->ops->answer(engine, arrival->name, code < 0 ? 0 : arrival->job, err,
+                            arrival->lacks_nodes);
     if (arrival->document && code == 0)
         arrival_notes_add(arrival->reporter->notes, arrival->job, arrival->name);
     free(arrival->account);

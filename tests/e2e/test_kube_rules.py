@@ -46,7 +46,7 @@ def test_events_say_what_tarn_does_with_a_pod(cluster, daemon, space):
     assert reason == "FailedScheduling" and words.startswith("tarn job "), words
     subprocess.run([TARN, "cancel", str(number)], env=daemon.environment(), check=True, capture_output=True)
     cluster.wait_pods(space, "Running", 1)
-    assert ("Stopped", f"tarn stops job {number}") in events(cluster, space, "first")
+    wait_until("its stop is told", lambda: ("Stopped", f"tarn stops job {number}") in events(cluster, space, "first"))
     wait_until("its start is told", lambda: [reason for reason, _ in events(cluster, space, "second")] == ["FailedScheduling", "Scheduled"])
 
 

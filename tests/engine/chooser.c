@@ -153,12 +153,14 @@ static void forget(struct engine *engine, const struct engine_attempt *attempt)
     }
 }
 
-static void answer(struct engine *engine, const char *name, uint64_t job, const struct error *err)
+static void answer(struct engine *engine, const char *name, uint64_t job, const struct error *err,
+                   bool lacks_nodes)
 {
     AUTO_FREE char *file = mem_printf("%s.answer", name);
     AUTO_FREE char *line = job > 0 ? mem_printf("%d", (int)job) : mem_string(err->text);
 
     (void)engine;
+    (void)lacks_nodes;
     write_line(file, "we", line);
 }
 

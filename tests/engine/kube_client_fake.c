@@ -6,6 +6,7 @@
 #include "base/mem.h"
 
 static LIST(struct kube_call) calls;
+static struct kube_watch watched;
 
 bool kube_reply_is_ok(const struct kube_reply *reply)
 {
@@ -24,7 +25,17 @@ void kube_client_call(struct kube_client *client, const struct kube_call *call)
 void kube_client_watch(struct kube_client *client, const struct kube_watch *watch)
 {
     (void)client;
-    (void)watch;
+    watched = *watch;
+}
+
+void fake_event(enum kube_event event, const char *body)
+{
+    json_t *object = body ? json_loads(body, 0, NULL) : NULL;
+    void *value = object ? watched.read(object) : NULL;
+
+    json_decref(object);
+    if (value || !body)
+        watched.on_event(watched.user, event, value);
 }
 
 const struct kube_call *fake_call(size_t at)

@@ -10,5 +10,7 @@
 const struct kube_call *fake_call(size_t at); /* NULL: there are not so many */
 /* Answer the oldest one. body: JSON, or NULL. */
 void fake_answer(long status, const char *body);
+/* An event of what was watched last; body: JSON, or NULL. */
+void fake_event(enum kube_event event, const char *body);
 
 #endif

@@ -152,6 +152,7 @@ static json_t *binding_body(const struct kube_attempts *attempts, const struct s
     json_object_set_new(notes, KUBE_ARRIVAL, json_string(slot->attempt->external));
     if (slot->gpus[0])
         json_object_set_new(notes, KUBE_GPUS, json_string(slot->gpus));
+    kube_workloads_annotate(attempts->workloads, slot->attempt->external, notes);
     return json_pack("{s:s, s:s, s:{s:s, s:s, s:s, s:o}, s:{s:s, s:s, s:s}}", "apiVersion", "v1",
                      "kind", "Binding", "metadata", "name", pod->name, "uid", pod->uid,
                      "resourceVersion", slot->version, "annotations", notes, "target", "apiVersion",

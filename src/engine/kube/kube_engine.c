@@ -26,6 +26,7 @@
 #include "engine/kube/kube_workloads.h"
 #include "engine/kube/objects/kube_job.h"
 #include "engine/kube/objects/kube_names.h"
+#include "engine/kube/provision/kube_provision.h"
 #include "io/log.h"
 
 enum {
@@ -54,6 +55,7 @@ struct kube_engine {
     struct kube_dra *dra;
     struct kube_events *events;
     struct kube_mirrors *mirrors;
+    struct kube_provision *provision;
     struct kube_workloads *workloads;
     struct kube_attempts *attempts;
     struct kube_faults *faults;
@@ -402,6 +404,7 @@ static void on_tick(uv_timer_t *timer)
     if (is_all)
         only.reported_at = now;
     kube_faults_tick(only.faults, now);
+    kube_provision_tick(only.provision);
     kube_workloads_tick(only.workloads);
 }
 
@@ -436,10 +439,11 @@ static void forget(struct engine *engine, const struct engine_attempt *which)
     kube_attempts_forget(only.attempts, which);
 }
 
-static void answer(struct engine *engine, const char *name, uint64_t job, const struct error *err)
+static void answer(struct engine *engine, const char *name, uint64_t job, const struct error *err,
+                   bool lacks_nodes)
 {
     (void)engine;
-    kube_workloads_answer(only.workloads, name, job, err);
+    kube_workloads_answer(only.workloads, name, job, err, lacks_nodes);
 }
 
 static void note(struct engine *engine, const char *name, uint64_t job, const char *words,
@@ -463,7 +467,8 @@ static void show_queues(struct engine *engine, const struct engine_queue *queues
 
 static const char *trouble(struct engine *engine, uint64_t job, uint32_t attempt)
 {
-    const char *reason = attempt > 0 ? kube_attempts_trouble(only.attempts, job, attempt) : NULL;
+    AUTO_FREE char *request = attempt == 0 ? kube_workloads_request(only.workloads, job) : NULL;
+    const char *reason = attempt > 0 ? kube_attempts_trouble(only.attempts, job, attempt) : request;
     const char *lease = kube_lease_trouble(only.lease);
 
     (void)engine;
@@ -504,6 +509,7 @@ static void destroy(struct engine *engine)
     kube_lease_destroy(only.lease);
     kube_attempts_destroy(only.attempts);
     kube_workloads_destroy(only.workloads);
+    kube_provision_destroy(only.provision);
     kube_nodes_destroy(only.nodes);
     kube_dra_destroy(only.dra);
     kube_claims_destroy(only.claims);
@@ -651,8 +657,9 @@ static int create(const struct engine_options *options, struct engine **ret, str
     only.faults = kube_faults_create(only.client, only.nodes, only.instance);
     only.events = kube_events_create(only.client, only.instance);
     only.mirrors = kube_mirrors_create(only.client);
-    only.workloads =
-        kube_workloads_create(options, only.client, only.nodes, only.events, only.mirrors);
+    only.provision = kube_provision_create(&only.options, only.client);
+    only.workloads = kube_workloads_create(options, only.client, only.nodes, only.events,
+                                           only.mirrors, only.provision);
     only.attempts = kube_attempts_create(
         options, only.instance, namespace[0] ? namespace : kube_access_namespace(access),
         only.client, only.nodes, only.workloads, only.events, only.dra);

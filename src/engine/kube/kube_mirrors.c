@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "engine/kube/client/kube_json.h"
+#include "engine/kube/objects/kube_group.h"
 #include "io/log.h"
 
 #define API    "/apis/tarn.dev/v1alpha1"
@@ -20,7 +21,6 @@
 enum {
     LOOK_MS = 10000,
     WRITE_MS = 60000,
-    TITLE_MAX = 50, /* of the name of an object */
     PAGE = 500,
 };
 
@@ -93,21 +93,6 @@ static uint64_t hash_of(const char *text)
     return map_hash(text, strlen(text));
 }
 
-/* A name of the API: small letters, digits and hyphens. */
-static char *name_of(const char *title, const char *key)
-{
-    char name[TITLE_MAX + 1];
-    size_t length = 0;
-
-    for (const char *at = title; *at && length < TITLE_MAX; at++) {
-        bool is_plain = isalnum((unsigned char)*at);
-        if (is_plain || length > 0)
-            name[length++] = is_plain ? (char)tolower((unsigned char)*at) : '-';
-    }
-    return mem_printf("%.*s%s%08" PRIx32, (int)length, name, length > 0 ? "-" : "w",
-                      (uint32_t)hash_of(key));
-}
-
 /* "8", "0.5" */
 static json_t *gpus_of(int64_t milli)
 {
@@ -147,7 +132,7 @@ static void delete (struct kube_mirrors *mirrors, const char *path)
 char *kube_mirrors_path(const struct kube_mirrors *mirrors, const char *namespace,
                         const char *title, const char *key)
 {
-    AUTO_FREE char *name = name_of(title, key);
+    AUTO_FREE char *name = kube_object_name(title, key);
 
     return mirrors->is_on ? mem_printf(API "/namespaces/%s/workloads/%s", namespace, name) : NULL;
 }

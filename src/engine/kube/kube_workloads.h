@@ -24,13 +24,15 @@
 #include "engine/kube/kube_nodes.h"
 #include "engine/kube/objects/kube_job.h"
 #include "engine/kube/objects/kube_pod.h"
+#include "engine/kube/provision/kube_provision.h"
 
 struct kube_workloads;
 
 struct kube_workloads *kube_workloads_create(const struct engine_options *options,
                                              struct kube_client *client, struct kube_nodes *nodes,
                                              struct kube_events *events,
-                                             struct kube_mirrors *mirrors);
+                                             struct kube_mirrors *mirrors,
+                                             struct kube_provision *provision);
 void kube_workloads_destroy(struct kube_workloads *workloads); /* NULL is fine */
 
 /* A pod waits for tarn: it is new, has changed, or its attempt gave it back. */
@@ -54,15 +56,20 @@ void kube_workloads_tick(struct kube_workloads *workloads);
 
 /* engine_ops.answer, engine_ops.note and engine_ops.show. */
 void kube_workloads_answer(struct kube_workloads *workloads, const char *name, uint64_t job,
-                           const struct error *err);
+                           const struct error *err, bool lacks_nodes);
 void kube_workloads_note(struct kube_workloads *workloads, const char *name, uint64_t job,
                          const char *words, enum engine_fate fate);
 bool kube_workloads_show(struct kube_workloads *workloads, const struct engine_view *view);
+/* What became of the request for the nodes of a waiting job; new. NULL: nothing is to be said. */
+char *kube_workloads_request(const struct kube_workloads *workloads, uint64_t job);
 
 /* The waiting pods of an arrival in the order of the ranks, malloc'd; at most `most`. Its attempt
  * has started: pods that come later are not reported while it runs. */
 const struct kube_pod **kube_workloads_take(struct kube_workloads *workloads, const char *name,
                                             uint32_t most, uint32_t *ret_count);
+/* Add what its pods have as annotations when they are bound. */
+void kube_workloads_annotate(const struct kube_workloads *workloads, const char *name,
+                             json_t *notes);
 /* After a restart: an attempt has this pod, whose annotation names its arrival. */
 void kube_workloads_adopt(struct kube_workloads *workloads, const struct kube_pod *pod);
 /* The attempt ends, and its pods are replaced meanwhile: they wait for the next one together. */

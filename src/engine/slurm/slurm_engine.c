@@ -809,9 +809,11 @@ static void forget(struct engine *engine, const struct engine_attempt *which)
     list_remove(&only.attempts, (size_t)(attempt - only.attempts.items));
 }
 
-static void answer(struct engine *engine, const char *name, uint64_t job, const struct error *err)
+static void answer(struct engine *engine, const char *name, uint64_t job, const struct error *err,
+                   bool lacks_nodes)
 {
     (void)engine;
+    (void)lacks_nodes;
     slurm_adopt_answer(only.adopt, name, job, err);
 }
 

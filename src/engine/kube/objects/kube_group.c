@@ -2,14 +2,19 @@
 #include "engine/kube/objects/kube_group.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "engine/kube/client/kube_json.h"
 #include "engine/kube/objects/kube_names.h"
 
-enum { SIZE_MAX_PODS = 100000 };
+enum {
+    SIZE_MAX_PODS = 100000,
+    TITLE_MAX = 50, /* of the name of an object */
+};
 
 struct kind {
     const char *name, *size, *api, *object, *suspend;
@@ -57,6 +62,20 @@ char *kube_object_path(const char *api_version, const char *kind, const char *na
     }
     return mem_printf("%s/%s/namespaces/%s/%s%s/%s", strchr(api_version, '/') ? "/apis" : "/api",
                       api_version, namespace, lower, plural, name);
+}
+
+char *kube_object_name(const char *title, const char *key)
+{
+    char name[TITLE_MAX + 1];
+    size_t length = 0;
+
+    for (const char *at = title; *at && length < TITLE_MAX; at++) {
+        bool is_plain = isalnum((unsigned char)*at);
+        if (is_plain || length > 0)
+            name[length++] = is_plain ? (char)tolower((unsigned char)*at) : '-';
+    }
+    return mem_printf("%.*s%s%08" PRIx32, (int)length, name, length > 0 ? "-" : "w",
+                      (uint32_t)map_hash(key, strlen(key)));
 }
 
 /* "l:NAME" and "a:NAME" of a pod's labels and annotations; "": it has none. */

@@ -53,4 +53,8 @@ json_t *kube_group_suspend(enum kube_group_kind kind, bool is_suspended);
 char *kube_object_path(const char *api_version, const char *kind, const char *namespace,
                        const char *name);
 
+/* A name for an object of tarn's; title: for people, key: unique. Small letters, digits and
+ * hyphens, at most 59; new. */
+char *kube_object_name(const char *title, const char *key);
+
 #endif
