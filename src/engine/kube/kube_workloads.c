@@ -22,6 +22,7 @@ enum {
     VANISH_MS = 5000, /* a controller replaces deleted pods within this time */
     SHORT_MS = 30000, /* all pods of a waiting job must exist again within this time */
     CLAIM_MS = 5000,  /* volumes may be bound soon */
+    RULES_MS = 500,   /* what other pods excluded is reported again */
     COUNT_MS = 5000,  /* between words about the number of pods */
     EXTRA_MS = 3000, /* pods beside a running gang that replace none of its pods are on their own */
     PATIENCE_MS = 120000,
@@ -31,6 +32,9 @@ enum {
     SAID_TO_ALL = 64, /* pods that get the words of a workload without a job, and the first words of
                        * its job; later one */
 };
+
+/* Attempts of a workload that pods of others exclude again and again. */
+enum { RETURNS_MAX = 200 };
 
 enum stage {
     GATHERING, /* pods are missing, or it was refused */
@@ -54,6 +58,9 @@ struct workload {
     uint64_t said_at;     /* when `words` were set */
     uint64_t short_since; /* since when pods are missing; 0: none is */
     uint64_t gates_due;   /* gates are removed not before */
+    uint64_t rules_added; /* kube_rules_added() when it was reported */
+    uint64_t rules_moves; /* kube_rules_moves() when tarn refused it */
+    uint32_t returns;     /* of its attempts, since it was reported */
     uint64_t extra_since; /* since when pods wait beside its attempt; 0: none does */
     bool is_asking, was_noted, was_started;
     bool is_split;   /* its pods do not start together: each is a workload of its own */
@@ -522,8 +529,11 @@ static void arrive(struct kube_workloads *workloads, struct workload *workload)
                                       .uid = (uint32_t)geteuid(),
                                       .gid = (uint32_t)getegid() };
     workload->stage = REPORTED;
+    workload->rules_moves = 0;
     workload->due = uv_now(workloads->options.loop) + AGAIN_MS;
     workload->was_noted = workload->was_started = false;
+    workload->rules_added = kube_rules_added(kube_nodes_rules(workloads->nodes));
+    workload->returns = 0;
     reports->arrived(reports->user, &arrival);
 }
 
@@ -627,6 +637,16 @@ static void open_gates(struct kube_workloads *workloads, struct workload *worklo
     }
 }
 
+/* What tarn refused may have a node when other pods have moved. */
+static bool is_due(const struct kube_workloads *workloads, const struct workload *workload)
+{
+    uint64_t now = uv_now(workloads->options.loop);
+    bool is_moved = workload->rules_moves > 0 &&
+                    workload->rules_moves != kube_rules_moves(kube_nodes_rules(workloads->nodes));
+
+    return now >= workload->due || (is_moved && now >= workload->due - AGAIN_MS + RULES_MS);
+}
+
 static void look_at(struct kube_workloads *workloads, struct workload *workload)
 {
     uint64_t now = uv_now(workloads->options.loop);
@@ -643,7 +663,7 @@ static void look_at(struct kube_workloads *workloads, struct workload *workload)
         open_gates(workloads, workload);
     if (workload->stage == STARTED)
         look_at_extra(workloads, workload);
-    if (workload->stage != GATHERING || workload->is_asking || now < workload->due ||
+    if (workload->stage != GATHERING || workload->is_asking || !is_due(workloads, workload) ||
         (workload->pods.count == 0 && !is_suspended(workloads, workload)))
         return;
     for (size_t i = 0; i < workload->pods.count; i++) {
@@ -743,6 +763,7 @@ void kube_workloads_answer(struct kube_workloads *workloads, const char *name, u
     say_whether(workloads, workload, words, true);
     workload->stage = GATHERING;
     workload->due = uv_now(workloads->options.loop) + AGAIN_MS;
+    workload->rules_moves = kube_rules_moves(kube_nodes_rules(workloads->nodes));
 }
 
 static void delete_pods(struct kube_workloads *workloads, const struct workload *workload)
@@ -865,6 +886,21 @@ void kube_workloads_keep(struct kube_workloads *workloads, const char *name)
 
     if (workload)
         workload->extra_since = 0;
+}
+
+/* If rules have been added since it was reported, its job does not know them: it is reported
+ * again, as another job. */
+void kube_workloads_return(struct kube_workloads *workloads, const char *name)
+{
+    struct workload *workload = find_named(workloads, name);
+
+    if (!workload)
+        return;
+    if (workload->rules_added == kube_rules_added(kube_nodes_rules(workloads->nodes)) &&
+        ++workload->returns < RETURNS_MAX)
+        return;
+    withdraw(workloads, workload, "the rules of other pods about its pods have changed");
+    workload->due = uv_now(workloads->options.loop) + RULES_MS;
 }
 
 void kube_workloads_end(struct kube_workloads *workloads, const char *name)

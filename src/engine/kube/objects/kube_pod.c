@@ -12,6 +12,7 @@
 #include "engine/kube/client/kube_json.h"
 #include "engine/kube/objects/kube_fits.h"
 #include "engine/kube/objects/kube_names.h"
+#include "engine/kube/objects/kube_rule.h"
 
 enum { GRACE_S = 30, SIGNAL_BASE = 128 };
 
@@ -173,12 +174,7 @@ static void read_requests(struct kube_pod *pod, const json_t *spec)
     pod->device_count = (uint32_t)sum.devices;
 }
 
-/* ---- what tarn does not honour ---- */
-
-static bool has_items(const json_t *spec, const char *outer, const char *key)
-{
-    return json_array_size(kube_at(spec, outer, key, NULL)) > 0;
-}
+/* ---- what keeps pods apart ---- */
 
 /* is_mark: only others keep apart from it. */
 static void add_apart(struct kube_pod *pod, char *label, bool is_mark)
@@ -205,7 +201,7 @@ static void keep_apart(struct kube_pod *pod, char *label)
 }
 
 /* Two pods with the same port cannot share a node, unless each has an address of its own for it. */
-static void read_ports(struct kube_pod *pod, const json_t *container)
+static void read_ports_of(struct kube_pod *pod, const json_t *container)
 {
     static const char *const every[] = { "", "0.0.0.0", "::", NULL };
     json_t *port;
@@ -226,63 +222,30 @@ static void read_ports(struct kube_pod *pod, const json_t *container)
     }
 }
 
-/* Anti-affinity between pods alike, on one node each: replicas that must not fail together. The
- * rule of a pod towards others is not known here. */
-static bool is_among_alike(const json_t *term, const json_t *labels)
+static void read_ports(struct kube_pod *pod, const json_t *containers)
 {
-    json_t *selector = json_object_get(term, "labelSelector"), *value;
-    json_t *wanted = json_object_get(selector, "matchLabels");
-    const char *key;
-
-    if (strcmp(kube_text(term, "topologyKey"), "kubernetes.io/hostname") != 0 ||
-        json_object_size(wanted) == 0 || json_object_get(selector, "matchExpressions") ||
-        json_object_get(term, "namespaces") || json_object_get(term, "namespaceSelector"))
-        return false;
-    json_object_foreach(wanted, key, value)
-    {
-        if (!json_equal(value, json_object_get(labels, key)))
-            return false;
-    }
-    return true;
-}
-
-static void read_anti_affinity(struct kube_pod *pod, const json_t *terms, const json_t *labels)
-{
-    json_t *term;
+    json_t *container;
     size_t i;
 
-    json_array_foreach(terms, i, term)
+    json_array_foreach(containers, i, container) read_ports_of(pod, container);
+}
+
+/* Pods that keep apart from each other, on one node each: replicas that must not fail together. The
+ * brain knows of it by a label, if there is room for one. */
+static void read_alike(struct kube_pod *pod)
+{
+    json_t *rule;
+    size_t i;
+
+    json_array_foreach(pod->rules, i, rule)
     {
-        if (!is_among_alike(term, labels)) {
-            refuse(pod,
-                   mem_string("required podAntiAffinity is supported between pods with the same "
-                              "labels on one node only"));
+        if (kube_rule_kind(rule) != KUBE_RULE_APART || !kube_rule_is_of_nodes(rule) ||
+            !kube_rule_meets_itself(rule, NULL) || pod->apart_count == KUBE_APART_MAX)
             continue;
-        }
-        AUTO_FREE char *text = json_dumps(kube_at(term, "labelSelector", "matchLabels", NULL),
-                                          JSON_COMPACT | JSON_SORT_KEYS);
-        AUTO_FREE char *scoped = mem_printf("%s/%s", pod->namespace, text);
-        keep_apart(pod,
-                   mem_printf("apart-%08" PRIx64, map_hash(scoped, strlen(scoped)) & UINT32_MAX));
+        AUTO_FREE char *text =
+            json_dumps(json_object_get(rule, "parts"), JSON_COMPACT | JSON_SORT_KEYS);
+        keep_apart(pod, mem_printf("apart-%08" PRIx64, map_hash(text, strlen(text)) & UINT32_MAX));
     }
-}
-
-static void check_support(struct kube_pod *pod, const json_t *spec)
-{
-    static const char required[] = "requiredDuringSchedulingIgnoredDuringExecution";
-    const json_t *affinity = json_object_get(spec, "affinity");
-    json_t *item;
-    size_t i;
-
-    if (has_items(affinity, "podAffinity", required))
-        refuse(pod, mem_string("required podAffinity is not supported"));
-    json_array_foreach(json_object_get(spec, "topologySpreadConstraints"), i, item)
-    {
-        if (strcmp(kube_text(item, "whenUnsatisfiable"), "DoNotSchedule") == 0)
-            refuse(pod,
-                   mem_string("topologySpreadConstraints with DoNotSchedule are not supported"));
-    }
-    json_array_foreach(json_object_get(spec, "containers"), i, item) read_ports(pod, item);
 }
 
 /* The claim of an ephemeral volume has the names of the pod and of the volume. */
@@ -544,11 +507,10 @@ void *kube_pod_read(const json_t *object)
     pod->fits = kube_fits_read(spec);
     read_claims(pod, spec);
     read_resource_claims(pod, spec, json_object_get(object, "status"));
-    read_anti_affinity(pod,
-                       kube_at(spec, "affinity", "podAntiAffinity",
-                               "requiredDuringSchedulingIgnoredDuringExecution", NULL),
-                       json_object_get(about, "labels"));
-    check_support(pod, spec);
+    pod->labels = kube_labels_read(json_object_get(about, "labels"));
+    pod->rules = kube_rules_read(spec, pod->fits, pod->namespace, pod->labels);
+    read_ports(pod, json_object_get(spec, "containers"));
+    read_alike(pod);
     read_gates(pod, spec);
     read_status(pod, json_object_get(object, "status"));
     pod->is_marked = read_mark(kube_text(notes, KUBE_ATTEMPT), &pod->mark);
@@ -573,5 +535,7 @@ void kube_pod_destroy(void *value)
     json_decref(pod->claims);
     json_decref(pod->resource_claims);
     json_decref(pod->places);
+    json_decref(pod->labels);
+    json_decref(pod->rules);
     free(pod);
 }

@@ -53,6 +53,8 @@ struct kube_pod {
     uint32_t device_count;
     char *device;                                /* resource; "": none */
     json_t *fits;                                /* conditions for its node (kube_fits.h) */
+    json_t *labels;                              /* kube_labels_read(); NULL: none */
+    json_t *rules;                               /* about other pods (kube_rule.h); NULL: none */
     json_t *claims;                              /* names of PersistentVolumeClaims; NULL: none */
     json_t *resource_claims;                     /* names of ResourceClaims; NULL: none */
     bool is_claim_missing;                       /* one of these has no name yet */
