@@ -226,10 +226,10 @@ def test_pods_of_a_deployment_are_spread_over_zones(cluster, daemon, space, zone
     cluster.api.create(deployment("web", 4, **spread("web")), space)
     cluster.explained(space, "two in each zone", lambda: places(cluster, space, "web", zones) == "aabb")
     path = f"/apis/apps/v1/namespaces/{space}/deployments/web"
-    cluster.api.patch(path, {"spec": {"replicas": 40}})
-    cluster.explained(space, "twenty in each zone", lambda: places(cluster, space, "web", zones) == 20 * "a" + 20 * "b")
+    cluster.api.patch(path, {"spec": {"replicas": 80}})
+    cluster.explained(space, "forty in each zone", lambda: places(cluster, space, "web", zones) == 40 * "a" + 40 * "b")
     jobs = daemon.api.jobs()
-    assert len(jobs) == 40 and {job["state"] for job in jobs} <= {"running", "granted"}, jobs
+    assert len(jobs) == 80 and {job["state"] for job in jobs} <= {"running", "granted"}, jobs
     cluster.api.delete(path, grace=0)
 
 
@@ -291,10 +291,19 @@ def test_pods_that_start_together_have_rules(cluster, daemon, space, zones):
     wait_until("it is refused", lambda: all(condition(one).get("message", "").startswith(words) for one in cluster.api.pods(space) if one["metadata"].get("labels", {}).get("app") == "zones"))
 
 
-def test_what_is_not_supported_is_said_in_the_condition(cluster, daemon, space):
-    cluster.api.create(pod("rdma", scheduler="tarn", containers=[{"name": "main", "image": "x", "resources": {"limits": {"rdma/hca": "1"}}}]), space)
-    wait_until("it says so", lambda: message(cluster, space, "rdma") == "tarn cannot schedule it: resource rdma/hca is not supported")
-    assert not daemon.api.jobs()
+def test_resources_that_tarn_does_not_know_are_counted(cluster, daemon, space):
+    resources = {"limits": {"rdma/hca": "1", "nvidia.com/gpu": "1"}}
+    for number in range(3):
+        cluster.api.create(pod(f"rdma{number}", scheduler="tarn", containers=[{"name": "main", "image": "x", "resources": resources}]), space)
+    wait_until("it says so", lambda: "the request for rdma/hca excludes" in message(cluster, space, "rdma0"))
+    status = {"status": {key: {"rdma/hca": "2"} for key in ("capacity", "allocatable")}}
+    cluster.api.patch("/api/v1/nodes/gpu-0001/status", status)
+    cluster.wait_pods(space, "Running", 2)
+    wait_until("it says so", lambda: sum("the request for rdma/hca excludes" in message(cluster, space, f"rdma{number}") for number in range(3)) >= 1)
+    assert {one["spec"].get("nodeName") for one in cluster.api.pods(space)} == {"gpu-0001", None}
+    running = next(one["metadata"]["name"] for one in cluster.api.pods(space) if one["spec"].get("nodeName"))
+    cluster.api.delete(f"/api/v1/namespaces/{space}/pods/{running}", grace=0)
+    cluster.wait_pods(space, "Running", 2)
 
 
 def storage_class(name, provisioner, mode):

@@ -17,6 +17,8 @@
 
 enum { NODES = 5 };
 
+#define LINK "example.com/link"
+
 /* Nodes a1, a2, b1, b2 of zones a and b, and x of none; and what is on them. */
 struct world {
     struct kube_node *nodes[NODES];
@@ -70,9 +72,11 @@ static void begin(struct world *world)
             names[i][1] ? mem_printf(",'zone':'%c'", names[i][0]) : mem_string("");
         AUTO_FREE char *text = mem_printf(
             "{'metadata':{'name':'%s','labels':{'kubernetes.io/hostname':'%s'%s}},'spec':{%s},"
-            "'status':{'conditions':[{'type':'Ready','status':'True'}]}}",
+            "'status':{'allocatable':{'" LINK "':'%c'},"
+            "'conditions':[{'type':'Ready','status':'True'}]}}",
             names[i], names[i], zone,
-            i == 3 ? "'taints':[{'key':'gpu','effect':'NoSchedule'}]" : "");
+            i == 3 ? "'taints':[{'key':'gpu','effect':'NoSchedule'}]" : "",
+            names[i][1] ? names[i][1] : '0');
         json_t *object = json(text);
         world->nodes[i] = kube_node_read(object);
         json_decref(object);
@@ -99,7 +103,7 @@ static struct kube_pod *pod_of(const char *space, const char *labels, const char
 {
     AUTO_FREE char *text =
         mem_printf("{'metadata':{'uid':'u','namespace':'%s','name':'p','labels':{%s}},"
-                   "'spec':{'nodeName':'%s','containers':[]%s%s},'status':{}}",
+                   "'spec':{'nodeName':'%s'%s%s},'status':{}}",
                    space, labels, node, spec[0] ? "," : "", spec);
     json_t *object = json(text);
     struct kube_pod *pod = kube_pod_read(object);
@@ -140,9 +144,10 @@ static void put_all(struct world *world, const char *words, const char *spec)
 static char *allowed_for(struct world *world, const struct kube_pod *pod)
 {
     struct text text = { 0 };
+    uint64_t added;
 
     for (size_t i = 0; i < NODES; i++) {
-        if (kube_rules_allow(world->rules, pod, i, 1000, NULL))
+        if (kube_rules_allow(world->rules, pod, i, 1000, &added, NULL))
             text_printf(&text, "%s%s", text.length > 0 ? " " : "", names[i]);
     }
     return text_take(&text);
@@ -299,6 +304,25 @@ static void pods_that_end_do_not_count_for_spread(void **state)
     end(&world);
 }
 
+static void resources_that_tarn_does_not_know_are_counted(void **state)
+{
+    static const char one[] = "'containers':[{'resources':{'limits':{'" LINK "':'1'}}}]";
+    static const char two[] = "'overhead':{'" LINK "':'1'},"
+                              "'containers':[{'resources':{'requests':{'" LINK "':'1'}}}],"
+                              "'initContainers':[{'resources':{'limits':{'" LINK "':'1'}}}]";
+    struct world world;
+
+    (void)state;
+    begin(&world);
+    check(&world, "", one, "a1 a2 b1 b2");
+    check(&world, "", two, "a2 b2");
+    put_all(&world, "any@a1 any@a2", one);
+    check(&world, "", one, "a2 b1 b2");
+    check(&world, "", two, "b2");
+    check(&world, "", "'containers':[{'resources':{'limits':{'rdma/hca':'1'}}}]", "");
+    end(&world);
+}
+
 static void namespaces_may_get_other_labels(void **state)
 {
     static const char near_x[] =
@@ -354,6 +378,7 @@ static void nodes_get_the_labels_of_rules_that_are_asked_for(void **state)
 
     uint64_t moves = kube_rules_moves(world.rules);
     put_all(&world, "web@b1", "");
+    check(&world, "'app':'web'", SPREAD(ZONE "'maxSkew':1," WEB), "a1 a2 b2");
     text_clear(&changed);
     kube_rules_settle(world.rules, note_change, &changed);
     assert_string_equal(changed.bytes, "a1 a2 ");
@@ -389,7 +414,7 @@ static void gangs_may_have_rules_about_themselves_on_nodes_only(void **state)
         begin(&world);
         for (size_t k = 0; k < COUNT_OF(pods); k++)
             pods[k] = pod_of("ml", "'app':'web'", cases[i].spec, "");
-        int code = kube_rules_check_gang(world.rules, (const struct kube_pod *const *)pods, 3,
+        int code = kube_rules_check_gang((const struct kube_pod *const *)pods, COUNT_OF(pods), NULL,
                                          &nodes, &err);
         assert_int_equal(code < 0, cases[i].code < 0);
         assert_int_equal(nodes, cases[i].nodes);
@@ -406,6 +431,7 @@ int main(void)
         cmocka_unit_test(pods_go_to_others_or_not),
         cmocka_unit_test(pods_on_nodes_keep_others_away),
         cmocka_unit_test(pods_that_end_do_not_count_for_spread),
+        cmocka_unit_test(resources_that_tarn_does_not_know_are_counted),
         cmocka_unit_test(namespaces_may_get_other_labels),
         cmocka_unit_test(nodes_get_the_labels_of_rules_that_are_asked_for),
         cmocka_unit_test(gangs_may_have_rules_about_themselves_on_nodes_only),

@@ -103,8 +103,6 @@ static void what_cannot_be_honoured_is_named(void **state)
     static const struct {
         const char *spec, *refused;
     } cases[] = {
-        { "\"containers\":[{\"resources\":{\"limits\":{\"rdma/hca\":1}}}]",
-          "resource rdma/hca is not supported" },
         { "\"containers\":[{\"resources\":{\"limits\":{\"nvidia.com/gpu\":1,\"amd.com/gpu\":1}}}]",
           "it requests both nvidia.com/gpu and amd.com/gpu" },
         { "\"containers\":[{\"resources\":{\"limits\":{\"cpu\":\"many\"}}}]",

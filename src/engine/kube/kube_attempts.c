@@ -122,38 +122,6 @@ static bool has_devices_for(const struct kube_attempts *attempts, const struct s
             kube_dra_has(attempts->dra, slot->node, slot->gpus) == (pod->filter[0] != '\0'));
 }
 
-/* Whether the rules of pods about each other allow this one on the node of the member: then it
- * counts there. */
-static bool claim(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod)
-{
-    struct error err;
-
-    if (!kube_nodes_allow(attempts->nodes, pod, slot->node, &err)) {
-        snprintf(slot->attempt->reason, sizeof(slot->attempt->reason), "%.150s", err.text);
-        return false;
-    }
-    slot_count(attempts, slot, pod);
-    return true;
-}
-
-/* Of an attempt of which nothing has started, either all pods may go to their nodes, or it is given
- * back. Pods are claimed one after the other: of jobs that exclude each other the first starts. */
-static bool claim_all(struct kube_attempts *attempts, struct attempt *attempt,
-                      const struct kube_pod *const *pods)
-{
-    uint32_t next = 0;
-
-    for (uint32_t i = 0; i < attempt->count; i++) /* all rules count the pods that are claimed */
-        kube_nodes_allow(attempts->nodes, pods[i], attempt->slots[i].node, NULL);
-    for (uint32_t i = 0; i < attempt->count && !attempt->is_returned; i++) {
-        if (is_untouched(&attempt->slots[i]))
-            attempt->is_returned = !claim(attempts, &attempt->slots[i], pods[next++]);
-    }
-    for (uint32_t i = 0; i < attempt->count && attempt->is_returned; i++)
-        slot_count(attempts, &attempt->slots[i], NULL);
-    return !attempt->is_returned;
-}
-
 /* Bind the pods to the members that never had one, all of them at once. */
 static void begin(struct kube_attempts *attempts, struct attempt *attempt)
 {
@@ -165,7 +133,7 @@ static void begin(struct kube_attempts *attempts, struct attempt *attempt)
         return;
     const struct kube_pod **pods =
         kube_workloads_take(attempts->workloads, attempt->external, wanted, &count);
-    if (count == wanted && wanted == attempt->count && !claim_all(attempts, attempt, pods)) {
+    if (count == wanted && wanted == attempt->count && !attempt_claim(attempts, attempt, pods)) {
         free(pods);
         return;
     }
@@ -510,7 +478,7 @@ static void look_at_empty(struct kube_attempts *attempts, struct slot *slot)
         slot_create_pod(attempts, slot);
         return;
     }
-    if (heir && claim(attempts, slot, heir)) {
+    if (heir && slot_claim(attempts, slot, heir)) {
         slot_bind(attempts, slot, heir);
         return;
     }
@@ -554,23 +522,13 @@ static void leave(struct kube_attempts *attempts, struct slot *slot, enum engine
     slot_end(attempts, slot);
 }
 
-/* It is placed anew. */
-static void give_back(struct kube_attempts *attempts, struct attempt *attempt)
-{
-    kube_workloads_return(attempts->workloads, attempt->external);
-    for (uint32_t i = 0; i < attempt->count; i++) {
-        slot_set_outcome(&attempt->slots[i], ENGINE_RETURNED, attempt->reason);
-        slot_report_end(attempts, &attempt->slots[i]);
-    }
-}
-
 static void look_at(struct kube_attempts *attempts, struct attempt *attempt)
 {
     uint64_t now = uv_now(attempts->options.loop);
 
     if (attempt->is_returned) {
         if (!attempt_is_over(attempt))
-            give_back(attempts, attempt);
+            attempt_return(attempts, attempt);
         return;
     }
     if (attempt->external && (attempt->is_stopping || attempt->is_undone))

@@ -11,6 +11,7 @@
 #include "core/job/request.h"
 #include "engine/kube/dra/dra_names.h"
 #include "engine/kube/objects/kube_names.h"
+#include "engine/kube/objects/kube_rule.h"
 #include "wire/json.h"
 
 /* Priorities up to this are kept, larger ones are compressed. */
@@ -329,7 +330,8 @@ static int add_nodes(json_t *document, const struct kube_pod *const *pods, uint3
 {
     uint32_t wanted;
 
-    int code = kube_rules_check_gang(kube_nodes_rules(nodes), pods, count, &wanted, err);
+    int code = kube_rules_check_gang(pods, count, kube_rules_spaces(kube_nodes_rules(nodes)),
+                                     &wanted, err);
     if (code == 0 && wanted == 1 && pods[0]->apart_count > 0)
         code = error_set(err, -ENOTSUP, "its pods must share a node, and must not");
     if (code == 0 && wanted > 0)

@@ -196,7 +196,7 @@ static void need(const struct kube_pod *pod)
     const char *kind;
 
     kube_nodes_label(only.nodes, pod, NULL);
-    if (is_waiting(pod))
+    if (!pod->node[0])
         json_decref(kube_nodes_forbid(only.nodes, pod, NULL));
     if (pod->filter[0])
         kube_nodes_device_label(only.nodes, pod, &kind, NULL);

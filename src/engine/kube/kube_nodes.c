@@ -279,10 +279,10 @@ json_t *kube_nodes_forbid(struct kube_nodes *nodes, const struct kube_pod *pod, 
 }
 
 bool kube_nodes_allow(struct kube_nodes *nodes, const struct kube_pod *pod, const char *node,
-                      struct error *err)
+                      uint64_t *ret_added, struct error *err)
 {
     return kube_rules_allow(nodes->rules, pod, number_of(nodes, node), uv_now(nodes->options.loop),
-                            err);
+                            ret_added, err);
 }
 
 static bool is_held(const struct entry *entry, uint32_t index, const char *uuid)

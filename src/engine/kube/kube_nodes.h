@@ -59,9 +59,9 @@ void kube_nodes_assume(struct kube_nodes *nodes, const struct kube_pod *pod, con
 struct kube_rules *kube_nodes_rules(struct kube_nodes *nodes);
 /* Labels of nodes where a pod cannot go, because of such rules; see kube_rules_ask(). */
 json_t *kube_nodes_forbid(struct kube_nodes *nodes, const struct kube_pod *pod, struct error *err);
-/* Whether such rules allow a pod to go to a node now. */
+/* Whether such rules allow a pod to go to a node now; see kube_rules_allow(). */
 bool kube_nodes_allow(struct kube_nodes *nodes, const struct kube_pod *pod, const char *node,
-                      struct error *err);
+                      uint64_t *ret_added, struct error *err);
 
 /* The label of the devices that its ResourceClaims request, see kube_dra_label(). */
 const char *kube_nodes_device_label(struct kube_nodes *nodes, const struct kube_pod *pod,

@@ -17,17 +17,18 @@ enum {
     SWEEP_MS = 60000,
 };
 
-typedef LIST(uint32_t) counts;
+typedef LIST(int64_t) counts; /* pods, or thousandths of a resource, by node */
 
 struct rule {
     json_t *about;
     char *label;
     enum kube_rule_kind kind;
-    counts *parts; /* pods by node: for each part of a SPREAD, else one */
+    counts *parts; /* as kube_rule_is_of_parts() says */
     size_t part_count;
     LIST(bool) excluded; /* by node; and as it was told */
     LIST(bool) told;
-    bool is_dirty;
+    bool is_dirty, is_told;
+    uint64_t added;    /* of HELD: how many there were then */
     uint64_t asked_at; /* 0: by no pod that waits */
 };
 
@@ -96,11 +97,12 @@ static void count(const struct kube_rules *rules, struct rule *rule, const struc
 {
     for (size_t i = 0; i < rule->part_count; i++) {
         counts *part = &rule->parts[i];
-        if (!kube_rule_counts(rule->about, i, pod, rules->spaces))
+        int64_t amount = kube_rule_counts(rule->about, i, pod, rules->spaces);
+        if (amount == 0)
             continue;
         while (part->count <= node)
             list_add(part, 0);
-        part->items[node] += (uint32_t)sign;
+        part->items[node] += sign * amount;
         rule->is_dirty = true;
     }
 }
@@ -131,10 +133,11 @@ static struct rule *find_or_add(struct kube_rules *rules, json_t *about)
                           .kind = kube_rule_kind(about),
                           .part_count = 1,
                           .is_dirty = true };
-    if (added.kind == KUBE_RULE_SPREAD)
+    if (kube_rule_is_of_parts(about))
         added.part_count = json_array_size(json_object_get(about, "parts"));
     added.parts = mem_zero(added.part_count, sizeof(added.parts[0]));
-    rules->added += added.kind == KUBE_RULE_HELD;
+    if (added.kind == KUBE_RULE_HELD)
+        added.added = ++rules->added;
     list_add(&rules->all, added);
     count_all(rules);
     return &rules->all.items[rules->all.count - 1];
@@ -260,7 +263,7 @@ static struct map sums_of(const struct kube_rules *rules, const struct rule *rul
             continue;
         uint64_t key = key_of(domain_of(about, part));
         map_get(&sums, key, &sum);
-        map_set(&sums, key, sum + (i < of->count ? of->items[i] : 0));
+        map_set(&sums, key, sum + (uint64_t)(i < of->count ? of->items[i] : 0));
     }
     return sums;
 }
@@ -346,14 +349,32 @@ static void part_domains(const struct kube_rules *rules, struct rule *rule, bool
     }
 }
 
+static void leave_room(const struct kube_rules *rules, struct rule *rule)
+{
+    json_t *part;
+    size_t k;
+
+    json_array_foreach(json_object_get(rule->about, "parts"), k, part)
+    {
+        for (size_t i = 0; i < rules->nodes; i++) {
+            const struct kube_node *about = about_of(rules, i);
+            int64_t has = kube_number(about ? about->others : NULL, kube_text(part, "resource"), 0);
+            int64_t used = i < rule->parts[k].count ? rule->parts[k].items[i] : 0;
+            rule->excluded.items[i] |= about && has - used < kube_number(part, "milli", 0);
+        }
+    }
+}
+
 static void bring_up_to_date(const struct kube_rules *rules, struct rule *rule)
 {
     if (!rule->is_dirty)
         return;
-    rule->is_dirty = false;
+    rule->is_dirty = rule->is_told = false;
     list_zero(&rule->excluded, rules->nodes);
     if (rule->kind == KUBE_RULE_SPREAD)
         spread(rules, rule);
+    else if (rule->kind == KUBE_RULE_HAS)
+        leave_room(rules, rule);
     else
         part_domains(rules, rule, rule->kind == KUBE_RULE_WITH);
 }
@@ -362,10 +383,10 @@ void kube_rules_settle(struct kube_rules *rules, void (*changed)(void *user, siz
                        void *user)
 {
     LIST_EACH (struct rule, rule, &rules->all) {
-        bool is_told = rule->asked_at == 0 || (!rule->is_dirty && rule->told.count == rules->nodes);
-        if (is_told)
+        if (rule->asked_at == 0 || (!rule->is_dirty && rule->is_told))
             continue;
         bring_up_to_date(rules, rule);
+        rule->is_told = true;
         while (rule->told.count < rules->nodes)
             list_add(&rule->told, false);
         for (size_t i = 0; i < rules->nodes; i++) {
@@ -398,8 +419,10 @@ static void forget(struct kube_rules *rules, uint64_t now)
     rules->swept_at = now;
     for (size_t i = rules->all.count; i-- > 0;) {
         struct rule *rule = &rules->all.items[i];
-        if (now - rule->asked_at >= FORGET_MS)
+        if (now - rule->asked_at >= FORGET_MS) { /* its labels are gone with the next reports */
             rule->asked_at = rule->told.count = 0;
+            rule->is_told = false;
+        }
         if (is_needed(rule, now))
             continue;
         rule_release(rule);
@@ -466,7 +489,7 @@ json_t *kube_rules_ask(struct kube_rules *rules, const struct kube_pod *pod, uin
 }
 
 bool kube_rules_allow(struct kube_rules *rules, const struct kube_pod *pod, size_t node,
-                      uint64_t now_ms, struct error *err)
+                      uint64_t now_ms, uint64_t *ret_added, struct error *err)
 {
     json_t *about;
     size_t i, own = json_array_size(pod->rules);
@@ -483,6 +506,7 @@ bool kube_rules_allow(struct kube_rules *rules, const struct kube_pod *pod, size
             continue;
         AUTO_RELEASE(text) struct text text = { 0 };
         rule->asked_at = now_ms;
+        *ret_added = rule->added;
         kube_rule_say(rule->about, &text);
         error_set(err, -EAGAIN, "%.120s excludes its node now", text_string(&text));
         return false;
@@ -490,59 +514,9 @@ bool kube_rules_allow(struct kube_rules *rules, const struct kube_pod *pod, size
     return true;
 }
 
-/* ---- gangs ---- */
-
-static bool concerns_any(const struct kube_rules *rules, const json_t *about,
-                         const struct kube_pod *const *pods, uint32_t count)
+const json_t *kube_rules_spaces(const struct kube_rules *rules)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        if ((i == 0 || pods[i] != pods[i - 1]) && kube_rule_concerns(about, pods[i], rules->spaces))
-            return true;
-    }
-    return false;
-}
-
-/* Each on a node of its own, or all on one. */
-static bool choose_nodes(const struct kube_rules *rules, const json_t *about, bool is_alike,
-                         uint32_t count, uint32_t *nodes)
-{
-    bool is_with = kube_rule_kind(about) == KUBE_RULE_WITH;
-    uint32_t wanted = is_with ? 1 : count;
-
-    if (!kube_rule_is_of_nodes(about) || !is_alike || (*nodes > 0 && *nodes != wanted) ||
-        (is_with && !kube_rule_meets_itself(about, rules->spaces)))
-        return false;
-    *nodes = wanted;
-    return true;
-}
-
-int kube_rules_check_gang(const struct kube_rules *rules, const struct kube_pod *const *pods,
-                          uint32_t count, uint32_t *ret_nodes, struct error *err)
-{
-    bool is_alike = true;
-    json_t *about;
-    size_t k;
-
-    *ret_nodes = 0;
-    for (uint32_t i = 1; i < count; i++)
-        is_alike &= pods[0]->rules ? json_equal(pods[i]->rules, pods[0]->rules) : !pods[i]->rules;
-    for (uint32_t i = 0; i < count && count > 1; i++) {
-        if (i > 0 && pods[i]->rules == pods[i - 1]->rules)
-            continue;
-        json_array_foreach(pods[i]->rules, k, about)
-        {
-            AUTO_RELEASE(text) struct text text = { 0 };
-            if (!concerns_any(rules, about, pods, count) ||
-                choose_nodes(rules, about, is_alike, count, ret_nodes))
-                continue;
-            kube_rule_say(about, &text);
-            return error_set(err, -ENOTSUP,
-                             "its pods start together, and %.120s is about themselves, which is "
-                             "supported for pods with the same rules and nodes only",
-                             text_string(&text));
-        }
-    }
-    return 0;
+    return rules->spaces;
 }
 
 /* ---- labels ---- */

@@ -50,15 +50,14 @@ void kube_rules_charge(struct kube_rules *rules, const struct kube_pod *pod, siz
  * now on, as long as they are asked for every few minutes. A list of text, new; NULL: none. */
 json_t *kube_rules_ask(struct kube_rules *rules, const struct kube_pod *pod, uint64_t now_ms,
                        struct error *err);
-/* Whether pods that start together can meet a rule of one of them that concerns others of them.
- * ret_nodes: on how many nodes; 0: any number. */
-int kube_rules_check_gang(const struct kube_rules *rules, const struct kube_pod *const *pods,
-                          uint32_t count, uint32_t *ret_nodes, struct error *err);
-/* Whether a pod may go to a node now. If not, nodes get the label of the rule from now on. */
+/* The labels of namespaces, for kube_rule_concerns(). */
+const json_t *kube_rules_spaces(const struct kube_rules *rules);
+/* Whether a pod may go to a node now. If not, nodes get the label of the rule from now on;
+ * ret_added: kube_rules_added() when it was added, for a rule of others, else 0. */
 bool kube_rules_allow(struct kube_rules *rules, const struct kube_pod *pod, size_t node,
-                      uint64_t now_ms, struct error *err);
-/* How many rules by which pods keep others away were added: a pod that asked before does not know
- * of them. And how often what is excluded has changed. */
+                      uint64_t now_ms, uint64_t *ret_added, struct error *err);
+/* How many rules by which pods keep others away were added: a pod that asked before does not have
+ * their labels. And how often what is excluded has changed. */
 uint64_t kube_rules_added(const struct kube_rules *rules);
 uint64_t kube_rules_moves(const struct kube_rules *rules);
 

@@ -57,6 +57,7 @@ struct attempt {
     bool is_stopping; /* its pods are evicted */
     bool is_undone;   /* they are evicted because not all could start */
     bool is_returned; /* nothing of it has started, and nothing may: it is placed again */
+    uint64_t rule;    /* because of this one of others, see kube_rules_allow(); 0: another reason */
     bool is_sought;   /* it ran when the daemon started */
     bool is_awake;    /* it is in the list of those */
     int64_t grace_s;

@@ -313,8 +313,11 @@ void kube_workloads_end_jobs(struct kube_workloads *workloads)
 void kube_workloads_need(struct kube_workloads *workloads)
 {
     for (size_t i = 0; i < workloads->all.count; i++) {
-        if (workloads->all.items[i]->suspended)
-            kube_nodes_label(workloads->nodes, workloads->all.items[i]->suspended, NULL);
+        const struct kube_pod *pod = workloads->all.items[i]->suspended;
+        if (!pod)
+            continue;
+        kube_nodes_label(workloads->nodes, pod, NULL);
+        json_decref(kube_nodes_forbid(workloads->nodes, pod, NULL));
     }
 }
 
@@ -888,27 +891,28 @@ void kube_workloads_keep(struct kube_workloads *workloads, const char *name)
         workload->extra_since = 0;
 }
 
-/* If rules have been added since it was reported, its job does not know them: it is reported
- * again, as another job. */
-void kube_workloads_return(struct kube_workloads *workloads, const char *name)
+/* If the rule is newer than the report, its job does not know it: it is reported again, as another
+ * job. */
+void kube_workloads_return(struct kube_workloads *workloads, const char *name, uint64_t rule)
 {
     struct workload *workload = find_named(workloads, name);
 
     if (!workload)
         return;
-    if (workload->rules_added == kube_rules_added(kube_nodes_rules(workloads->nodes)) &&
-        ++workload->returns < RETURNS_MAX)
+    if (rule <= workload->rules_added && ++workload->returns < RETURNS_MAX)
         return;
     withdraw(workloads, workload, "the rules of other pods about its pods have changed");
-    workload->due = uv_now(workloads->options.loop) + RULES_MS;
+    workload->due = uv_now(workloads->options.loop) + STOP_MS;
 }
 
 void kube_workloads_end(struct kube_workloads *workloads, const char *name)
 {
     struct workload *workload = find_named(workloads, name);
 
-    if (workload && workload->stage == STARTED)
-        workload->stage = KNOWN;
+    if (!workload || workload->stage != STARTED)
+        return;
+    workload->stage = KNOWN;
+    workload->extra_since = 0; /* its pods wait for the next attempt */
 }
 
 const struct kube_pod *kube_workloads_heir(struct kube_workloads *workloads, const char *name,

@@ -51,22 +51,40 @@ const struct kube_device_name *kube_device_name(const char *resource)
 /* What the containers of a pod request, one after the other or together. */
 struct amounts {
     int64_t cpu_milli, memory_mib, devices;
+    json_t *others; /* of resources that tarn knows by name only; NULL: none */
 };
-
-static void add(struct amounts *to, const struct amounts *from)
-{
-    to->cpu_milli += from->cpu_milli;
-    to->memory_mib += from->memory_mib;
-    to->devices += from->devices;
-}
 
 static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
+static void add_others(struct amounts *to, const json_t *from, bool is_sum)
+{
+    const char *resource;
+    json_t *value;
+
+    json_object_foreach((json_t *)from, resource, value)
+    {
+        int64_t more = json_integer_value(value), has;
+        to->others = to->others ? to->others : json_object();
+        has = kube_number(to->others, resource, 0);
+        json_object_set_new(to->others, resource,
+                            json_integer(is_sum ? has + more : larger(has, more)));
+    }
+}
+
+static void add(struct amounts *to, const struct amounts *from)
+{
+    add_others(to, from->others, true);
+    to->cpu_milli += from->cpu_milli;
+    to->memory_mib += from->memory_mib;
+    to->devices += from->devices;
+}
+
 static void take_larger(struct amounts *to, const struct amounts *from)
 {
+    add_others(to, from->others, false);
     to->cpu_milli = larger(to->cpu_milli, from->cpu_milli);
     to->memory_mib = larger(to->memory_mib, from->memory_mib);
     to->devices = larger(to->devices, from->devices);
@@ -109,8 +127,11 @@ static void read_amounts(struct kube_pod *pod, const json_t *list, struct amount
             refuse(pod, mem_printf("it requests both %s and %s", pod->device, resource));
         else if (to == &ret->devices && milli > 0 && !pod->device[0])
             free(pod->device), pod->device = mem_string(resource);
-        else if (!to && milli > 0 && strcmp(resource, "ephemeral-storage") != 0)
-            refuse(pod, mem_printf("resource %s is not supported", resource));
+        else if (!to && milli > 0 && strcmp(resource, "ephemeral-storage") != 0) {
+            json_t *other = json_pack("{s:I}", resource, (json_int_t)milli);
+            add_others(ret, other, false);
+            json_decref(other);
+        }
         if (to == &ret->devices)
             milli /= 1000;
         if (to)
@@ -132,6 +153,8 @@ static struct amounts of_container(struct kube_pod *pod, const json_t *container
     if (!json_object_get(stated, "memory"))
         requests.memory_mib = limits.memory_mib;
     requests.devices = larger(requests.devices, limits.devices);
+    add_others(&requests, limits.others, false);
+    json_decref(limits.others);
     return requests;
 }
 
@@ -139,6 +162,7 @@ static struct amounts of_container(struct kube_pod *pod, const json_t *container
  * before them (sidecars), which stay beside the containers. */
 static void read_requests(struct kube_pod *pod, const json_t *spec)
 {
+    static struct kube_shared shared;
     struct amounts sum = { 0 }, sidecars = { 0 }, most = { 0 }, over = { 0 }, whole = { 0 };
     json_t *container;
     size_t i;
@@ -147,6 +171,7 @@ static void read_requests(struct kube_pod *pod, const json_t *spec)
     {
         struct amounts amounts = of_container(pod, container);
         add(&sum, &amounts);
+        json_decref(amounts.others);
     }
     json_array_foreach(json_object_get(spec, "initContainers"), i, container)
     {
@@ -158,6 +183,7 @@ static void read_requests(struct kube_pod *pod, const json_t *spec)
             add(&amounts, &sidecars);
             take_larger(&most, &amounts);
         }
+        json_decref(amounts.others);
     }
     add(&sum, &sidecars);
     take_larger(&sum, &most);
@@ -172,6 +198,11 @@ static void read_requests(struct kube_pod *pod, const json_t *spec)
     pod->cpu_milli = sum.cpu_milli;
     pod->memory_mib = sum.memory_mib;
     pod->device_count = (uint32_t)sum.devices;
+    pod->others = sum.others ? kube_json_share(&shared, sum.others) : NULL;
+    json_decref(sidecars.others);
+    json_decref(most.others);
+    json_decref(over.others);
+    json_decref(whole.others);
 }
 
 /* ---- what keeps pods apart ---- */
@@ -508,7 +539,7 @@ void *kube_pod_read(const json_t *object)
     read_claims(pod, spec);
     read_resource_claims(pod, spec, json_object_get(object, "status"));
     pod->labels = kube_labels_read(json_object_get(about, "labels"));
-    pod->rules = kube_rules_read(spec, pod->fits, pod->namespace, pod->labels);
+    pod->rules = kube_rules_read(spec, pod);
     read_ports(pod, json_object_get(spec, "containers"));
     read_alike(pod);
     read_gates(pod, spec);
@@ -536,6 +567,7 @@ void kube_pod_destroy(void *value)
     json_decref(pod->resource_claims);
     json_decref(pod->places);
     json_decref(pod->labels);
+    json_decref(pod->others);
     json_decref(pod->rules);
     free(pod);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kube/objects/kube_rule.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -181,12 +182,23 @@ static const json_t *required(const json_t *spec, const char *what)
     return kube_at(spec, "affinity", what, "requiredDuringSchedulingIgnoredDuringExecution", NULL);
 }
 
-json_t *kube_rules_read(const json_t *spec, const json_t *fits, const char *namespace,
-                        const json_t *labels)
+static json_t *read_others(const json_t *others)
 {
+    json_t *parts = json_array(), *value;
+    const char *resource;
+
+    json_object_foreach((json_t *)others, resource, value)
+        json_array_append_new(parts, json_pack("{s:s, s:O}", "resource", resource, "milli", value));
+    return json_pack("{s:i, s:o}", "kind", KUBE_RULE_HAS, "parts", parts);
+}
+
+json_t *kube_rules_read(const json_t *spec, const struct kube_pod *pod)
+{
+    const char *namespace = pod->namespace;
+    const json_t *labels = pod->labels;
     static struct kube_shared shared;
     const json_t *with = required(spec, "podAffinity"), *apart = required(spec, "podAntiAffinity");
-    json_t *rules = json_array(), *spread = read_spread(spec, fits, namespace, labels), *term;
+    json_t *rules = json_array(), *spread = read_spread(spec, pod->fits, namespace, labels), *term;
     json_t *parts = json_array();
     size_t i;
 
@@ -203,6 +215,8 @@ json_t *kube_rules_read(const json_t *spec, const json_t *fits, const char *name
         json_t *one = json_pack("[o]", read_term(term, namespace, labels));
         json_array_append_new(rules, rule_of(KUBE_RULE_APART, one, namespace, labels));
     }
+    if (pod->others)
+        json_array_append_new(rules, read_others(pod->others));
     if (json_array_size(rules) > 0)
         return kube_json_share(&shared, rules);
     json_decref(rules);
@@ -227,11 +241,20 @@ static const json_t *part_at(const json_t *rule, size_t part)
     return json_array_get(json_object_get(rule, "parts"), part);
 }
 
+bool kube_rule_is_of_parts(const json_t *rule)
+{
+    enum kube_rule_kind kind = kube_rule_kind(rule);
+
+    return kind == KUBE_RULE_SPREAD || kind == KUBE_RULE_HAS;
+}
+
 bool kube_rule_is_of_nodes(const json_t *rule)
 {
     json_t *part;
     size_t i;
 
+    if (kube_rule_kind(rule) == KUBE_RULE_HAS)
+        return true;
     json_array_foreach(json_object_get(rule, "parts"), i, part)
     {
         if (strcmp(kube_text(part, "key"), HOSTNAME) != 0)
@@ -290,8 +313,8 @@ static bool holds(const struct kube_pod *pod, const json_t *parts)
 
 /* A pod is kept apart from those that its term chooses; if that is itself, too, also from those
  * that have the same term. */
-bool kube_rule_counts(const json_t *rule, size_t part, const struct kube_pod *pod,
-                      const json_t *spaces)
+int64_t kube_rule_counts(const json_t *rule, size_t part, const struct kube_pod *pod,
+                         const json_t *spaces)
 {
     const json_t *parts = json_object_get(rule, "parts");
 
@@ -306,8 +329,10 @@ bool kube_rule_counts(const json_t *rule, size_t part, const struct kube_pod *po
                (kube_rule_meets_itself(rule, spaces) && holds(pod, parts));
     case KUBE_RULE_HELD:
         return holds(pod, parts);
+    case KUBE_RULE_HAS:
+        return kube_number(pod->others, kube_text(part_at(rule, part), "resource"), 0);
     }
-    return false;
+    return 0;
 }
 
 bool kube_rule_concerns(const json_t *rule, const struct kube_pod *pod, const json_t *spaces)
@@ -317,7 +342,7 @@ bool kube_rule_concerns(const json_t *rule, const struct kube_pod *pod, const js
     if (kube_rule_kind(rule) == KUBE_RULE_HELD)
         return meets_all(rule, pod, spaces);
     for (size_t i = 0; i < count; i++) {
-        if (kube_rule_counts(rule, i, pod, spaces))
+        if (kube_rule_counts(rule, i, pod, spaces) > 0)
             return true;
     }
     return false;
@@ -360,6 +385,7 @@ void kube_rule_say(const json_t *rule, struct text *text)
         [KUBE_RULE_WITH] = "required podAffinity to ",
         [KUBE_RULE_APART] = "required podAntiAffinity to ",
         [KUBE_RULE_HELD] = "required podAntiAffinity of other pods to ",
+        [KUBE_RULE_HAS] = "the request for ",
     };
     enum kube_rule_kind kind = kube_rule_kind(rule);
     json_t *part;
@@ -369,10 +395,68 @@ void kube_rule_say(const json_t *rule, struct text *text)
     json_array_foreach(json_object_get(rule, "parts"), i, part)
     {
         text_add(text, i > 0 ? " and " : "");
+        text_add(text, kube_text(part, "resource"));
+        if (kind == KUBE_RULE_HAS)
+            continue;
         say_selector(json_object_get(part, "labels"), text);
         text_printf(text, " %s %s", kind == KUBE_RULE_SPREAD ? "over" : "in",
                     kube_text(part, "key"));
         if (kind == KUBE_RULE_SPREAD)
             text_printf(text, " (maxSkew %" PRId64 ")", kube_number(part, "skew", 1));
     }
+}
+
+/* ---- gangs ---- */
+
+static bool concerns_any(const json_t *spaces, const json_t *about,
+                         const struct kube_pod *const *pods, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if ((i == 0 || pods[i] != pods[i - 1]) && kube_rule_concerns(about, pods[i], spaces))
+            return true;
+    }
+    return false;
+}
+
+/* Each on a node of its own, or all on one. */
+static bool choose_nodes(const json_t *spaces, const json_t *about, bool is_alike, uint32_t count,
+                         uint32_t *nodes)
+{
+    bool is_with = kube_rule_kind(about) == KUBE_RULE_WITH;
+    uint32_t wanted = is_with ? 1 : count;
+
+    if (!kube_rule_is_of_nodes(about) || !is_alike || (*nodes > 0 && *nodes != wanted) ||
+        (is_with && !kube_rule_meets_itself(about, spaces)))
+        return false;
+    *nodes = wanted;
+    return true;
+}
+
+int kube_rules_check_gang(const struct kube_pod *const *pods, uint32_t count, const json_t *spaces,
+                          uint32_t *ret_nodes, struct error *err)
+{
+    bool is_alike = true;
+    json_t *about;
+    size_t k;
+
+    *ret_nodes = 0;
+    for (uint32_t i = 1; i < count; i++)
+        is_alike &= pods[0]->rules ? json_equal(pods[i]->rules, pods[0]->rules) : !pods[i]->rules;
+    for (uint32_t i = 0; i < count && count > 1; i++) {
+        if (i > 0 && pods[i]->rules == pods[i - 1]->rules)
+            continue;
+        json_array_foreach(pods[i]->rules, k, about)
+        {
+            AUTO_RELEASE(text) struct text text = { 0 };
+            if (!concerns_any(spaces, about, pods, count) ||
+                choose_nodes(spaces, about, is_alike, count, ret_nodes))
+                continue;
+            kube_rule_say(about, &text);
+            return error_set(err, -ENOTSUP,
+                             "its pods start together, and %.120s is about themselves, which is "
+                             "supported for pods with the same rules and nodes only",
+                             text_string(&text));
+        }
+    }
+    return 0;
 }
