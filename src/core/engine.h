@@ -139,6 +139,9 @@ enum engine_outcome_kind {
     ENGINE_ENDED,   /* it ran and ended; exit_code, signal, ... are set */
     ENGINE_FAILED,  /* it failed before exec; see reason */
     ENGINE_LOST,    /* its supervisor died with it, or its node restarted or disappeared */
+    /* Nothing of the attempt was started, because its place is not one any more: the job is placed
+     * again, and is not charged for it. All of its members. */
+    ENGINE_RETURNED,
 };
 
 struct engine_outcome {
@@ -152,7 +155,7 @@ struct engine_outcome {
     int64_t user_us, system_us;
     int64_t memory_kib_max;            /* largest resident set; 0: not known */
     struct engine_isolation isolation; /* set with STARTED */
-    char reason[160];                  /* for FAILED and LOST: "no such file: /bin/nope" */
+    char reason[160];                  /* for FAILED, LOST, RETURNED: "no such file: /bin/nope" */
 };
 
 /* What an engine says of a device beside what probe_device has. */
@@ -329,7 +332,7 @@ struct engine_options {
 };
 
 /* A module exports this as tarn_engine_module. The version changes with this header. */
-enum { ENGINE_MODULE_VERSION = 17 };
+enum { ENGINE_MODULE_VERSION = 18 };
 
 struct engine_module {
     uint32_t version;

@@ -108,6 +108,8 @@ static void note_end(struct record *record, const struct event *event)
 {
     const struct event_ended *ended = &event->ended;
 
+    if (ended->kind == ENGINE_RETURNED) /* nothing of it ran */
+        return;
     if (record->has_run && record->attempt == ended->attempt) {
         record->worked += event->at > record->began ? event->at - record->began : 0;
         record->began = event->at;

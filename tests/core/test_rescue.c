@@ -306,6 +306,31 @@ static void who_came_from_the_engine_stays_on_a_sick_device(void **unused)
     assert_false(rescue_may(state, job, HARM_LEAVE));
 }
 
+static void an_attempt_that_is_returned_is_not_counted(void **unused)
+{
+    AUTO(state) struct state *state = world();
+    const struct job *job =
+        submit(state, (struct event_submit){ .external = "kube/1", .no_requeue = true });
+    (void)unused;
+
+    for (uint32_t attempt = 1; attempt < 20; attempt++) {
+        grant(state, attempt, job);
+        tell(state, attempt,
+             (struct event){
+                 .kind = EVENT_ENDED,
+                 .ended = { .job = job->id, .attempt = attempt, .kind = ENGINE_RETURNED } });
+        assert_int_equal(job->state, JOB_QUEUED);
+        assert_int_equal(job->run->retries, 0);
+    }
+    grant(state, 20, job);
+    tell(state, 20, (struct event){ .kind = EVENT_CANCEL, .cancel = { .job = job->id } });
+    tell(state, 20,
+         (struct event){ .kind = EVENT_ENDED,
+                         .ended = { .job = job->id, .attempt = 20, .kind = ENGINE_RETURNED } });
+    assert_int_equal(job->state, JOB_ENDED);
+    assert_int_equal(job->result, RESULT_CANCELLED);
+}
+
 static void a_program_s_own_fault_harms_nobody(void **unused)
 {
     static const uint32_t own[] = { 13, 31, 43, 45, 94 }, dead[] = { 46, 79, 95, 119 };
@@ -359,6 +384,7 @@ int main(void)
         cmocka_unit_test(it_survives_a_snapshot),
         cmocka_unit_test(who_has_not_started_leaves_any_sick_device_and_nothing_is_counted),
         cmocka_unit_test(who_came_from_the_engine_stays_on_a_sick_device),
+        cmocka_unit_test(an_attempt_that_is_returned_is_not_counted),
         cmocka_unit_test(a_program_s_own_fault_harms_nobody),
         cmocka_unit_test(what_a_program_of_somebody_says_is_fit_for_people),
     };

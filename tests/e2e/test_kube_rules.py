@@ -186,10 +186,124 @@ def test_a_host_port_of_one_address_leaves_the_others_free(cluster, daemon, spac
     cluster.explained(space, "the port is free again", lambda: cluster.api.pod("again", space)["spec"].get("nodeName"))
 
 
-def test_what_is_not_supported_is_said_in_the_condition(cluster, daemon, space):
-    cluster.api.create(pod("rdma", scheduler="tarn", containers=[{"name": "main", "image": "x", "resources": {"limits": {"rdma/hca": "1"}}}]), space)
-    wait_until("it says so", lambda: message(cluster, space, "rdma") == "tarn cannot schedule it: resource rdma/hca is not supported")
-    assert not daemon.api.jobs()
+@pytest.fixture
+def zones(cluster):
+    """Two nodes in each of two zones."""
+    of = {f"gpu-{number:04d}": "ab"[number // 2] for number in range(4)}
+    for name, zone in of.items():
+        cluster.api.patch(f"/api/v1/nodes/{name}", {"metadata": {"labels": {"zone": zone}}})
+    yield of
+    for name in of:
+        cluster.api.patch(f"/api/v1/nodes/{name}", {"metadata": {"labels": {"zone": None}}})
+
+
+def chosen(app):
+    return {"labelSelector": {"matchLabels": {"app": app}}}
+
+
+def spread(app, key="zone", **more):
+    return {"topologySpreadConstraints": [{"topologyKey": key, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **chosen(app), **more}]}
+
+
+def affinity(kind, app, key="zone"):
+    return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": key, **chosen(app)}]}}}
+
+
+def deployment(name, count, **keys):
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": kube_cluster.spec(scheduler="tarn", restartPolicy="Always", **keys)}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
+            "spec": {"replicas": count, "selector": {"matchLabels": labels}, "template": template}}
+
+
+def places(cluster, space, app, zones):
+    """The zones of its pods, and None for those that wait."""
+    of = [zones.get(one["spec"].get("nodeName")) for one in cluster.api.pods(space) if one["metadata"].get("labels", {}).get("app") == app and kube_cluster.is_active(one)]
+    return "".join(sorted(zone or "-" for zone in of))
+
+
+def test_pods_of_a_deployment_are_spread_over_zones(cluster, daemon, space, zones):
+    cluster.api.create(deployment("web", 4, **spread("web")), space)
+    cluster.explained(space, "two in each zone", lambda: places(cluster, space, "web", zones) == "aabb")
+    path = f"/apis/apps/v1/namespaces/{space}/deployments/web"
+    cluster.api.patch(path, {"spec": {"replicas": 80}})
+    cluster.explained(space, "forty in each zone", lambda: places(cluster, space, "web", zones) == 40 * "a" + 40 * "b")
+    jobs = daemon.api.jobs()
+    assert len(jobs) == 80 and {job["state"] for job in jobs} <= {"running", "granted"}, jobs
+    cluster.api.delete(path, grace=0)
+
+
+def test_a_zone_that_is_full_stops_the_spread(cluster, daemon, space, zones):
+    cluster.api.create(deployment("web", 6, gpus=8, **spread("web")), space)
+    cluster.explained(space, "all nodes are full", lambda: places(cluster, space, "web", zones) == "--aabb")
+    cluster.api.delete(f"/apis/apps/v1/namespaces/{space}/deployments/web", grace=0)
+    cluster.wait_pods(space, "Running", 0)
+    cluster.api.create(pod("big", scheduler="tarn", gpus=8, nodeSelector={"kubernetes.io/hostname": "gpu-0003"}), space)
+    cluster.wait_pods(space, "Running", 1)
+    cluster.api.create(deployment("web", 4, gpus=8, **spread("web", minDomains=3)), space)
+    cluster.explained(space, "two of them wait", lambda: places(cluster, space, "web", zones) == "--ab")
+    words = "topology spread of app=web over zone (maxSkew 1) excludes"
+    cluster.explained(space, "it is said why", lambda: any(words in condition(one).get("message", "") for one in cluster.api.pods(space)))
+
+
+def test_pods_go_to_the_zone_of_others_and_keep_away(cluster, daemon, space, zones):
+    near, apart = affinity("podAffinity", "db"), affinity("podAntiAffinity", "db")
+    cluster.api.create(deployment("near", 2, gpus=1, **near), space)
+    wait_until("they say why", lambda: [condition(one).get("message", "") for one in cluster.api.pods(space)
+                                        if "required podAffinity to app=db in zone" in condition(one).get("message", "")] != [])
+    cluster.api.create(pod("db", scheduler="tarn", labels={"app": "db"}, nodeSelector={"kubernetes.io/hostname": "gpu-0002"}), space)
+    cluster.explained(space, "they run beside it", lambda: places(cluster, space, "near", zones) == "bb")
+    cluster.api.create(deployment("far", 3, gpus=1, **apart), space)
+    cluster.explained(space, "they keep away", lambda: places(cluster, space, "far", zones) == "aaa")
+    # the rule of those keeps others away, too
+    for number in range(3):
+        cluster.api.create(pod(f"more{number}", scheduler="tarn", gpus=1, labels={"app": "db"}), space)
+    cluster.explained(space, "they run in the other zone", lambda: places(cluster, space, "db", zones) == "bbbb")
+    # the first of those that keep together
+    cluster.api.create(deployment("herd", 5, gpus=1, **affinity("podAffinity", "herd")), space)
+    cluster.explained(space, "they are together", lambda: places(cluster, space, "herd", zones) in ("aaaaa", "bbbbb"))
+
+
+def test_a_rule_that_is_newer_than_a_waiting_pod_counts(cluster, daemon, space, zones):
+    for number in range(4):
+        cluster.api.create(pod(f"full{number}", scheduler="tarn", gpus=8), space)
+    cluster.wait_pods(space, "Running", 4)
+    for number in range(2):
+        cluster.api.create(pod(f"late{number}", scheduler="tarn", gpus=8, labels={"app": "late"}), space)
+    wait_until("they wait", lambda: all(message(cluster, space, f"late{number}") for number in range(2)))
+    cluster.api.create(pod("alone", scheduler="tarn", nodeSelector={"zone": "a"}, labels={"app": "alone"}, **affinity("podAntiAffinity", "late")), space)
+    cluster.wait_pods(space, "Running", 5)
+    for number in range(4):
+        cluster.api.delete(f"/api/v1/namespaces/{space}/pods/full{number}", grace=0)
+    cluster.explained(space, "they run in the other zone", lambda: places(cluster, space, "late", zones) == "bb")
+
+
+def test_pods_that_start_together_have_rules(cluster, daemon, space, zones):
+    cluster.api.create(pod("db", scheduler="tarn", labels={"app": "db"}, nodeSelector={"zone": "b"}), space)
+    cluster.wait_pods(space, "Running", 1)
+    for name, rules in (("near", affinity("podAffinity", "db")), ("wide", spread("wide", "kubernetes.io/hostname")),
+                        ("close", affinity("podAffinity", "close", "kubernetes.io/hostname")), ("zones", spread("zones"))):
+        cluster.api.create(kube_cluster.job(name, count=2, gpus=1, labels={"app": name}, scheduler="tarn", **rules), space)
+    cluster.explained(space, "they run", lambda: places(cluster, space, "near", zones) == "bb" and "-" not in places(cluster, space, "wide", zones) + places(cluster, space, "close", zones))
+    on = {name: {one["spec"].get("nodeName") for one in cluster.api.pods(space) if one["metadata"].get("labels", {}).get("app") == name} for name in ("wide", "close")}
+    assert len(on["wide"]) == 2 and len(on["close"]) == 1, on
+    words = "tarn cannot schedule it: its pods start together, and topology spread of app=zones over zone (maxSkew 1) is about themselves"
+    wait_until("it is refused", lambda: all(condition(one).get("message", "").startswith(words) for one in cluster.api.pods(space) if one["metadata"].get("labels", {}).get("app") == "zones"))
+
+
+def test_resources_that_tarn_does_not_know_are_counted(cluster, daemon, space):
+    resources = {"limits": {"rdma/hca": "1", "nvidia.com/gpu": "1"}}
+    for number in range(3):
+        cluster.api.create(pod(f"rdma{number}", scheduler="tarn", containers=[{"name": "main", "image": "x", "resources": resources}]), space)
+    wait_until("it says so", lambda: "the request for rdma/hca excludes" in message(cluster, space, "rdma0"))
+    status = {"status": {key: {"rdma/hca": "2"} for key in ("capacity", "allocatable")}}
+    cluster.api.patch("/api/v1/nodes/gpu-0001/status", status)
+    cluster.wait_pods(space, "Running", 2)
+    wait_until("it says so", lambda: sum("the request for rdma/hca excludes" in message(cluster, space, f"rdma{number}") for number in range(3)) >= 1)
+    assert {one["spec"].get("nodeName") for one in cluster.api.pods(space)} == {"gpu-0001", None}
+    running = next(one["metadata"]["name"] for one in cluster.api.pods(space) if one["spec"].get("nodeName"))
+    cluster.api.delete(f"/api/v1/namespaces/{space}/pods/{running}", grace=0)
+    cluster.wait_pods(space, "Running", 2)
 
 
 def storage_class(name, provisioner, mode):

@@ -292,7 +292,8 @@ static enum job_result result_of(const struct job *job)
         return RESULT_OUT_OF_MEMORY;
     if (job->run->stop_cause == STOP_CANCEL && (end->was_stopped || !is_good))
         return RESULT_CANCELLED;
-    if (job->run->is_cancel_wanted && (end->was_stopped || end->kind == ENGINE_LOST))
+    bool is_gone = end->kind == ENGINE_LOST || end->kind == ENGINE_RETURNED;
+    if (job->run->is_cancel_wanted && (end->was_stopped || is_gone))
         return RESULT_CANCELLED; /* it came to an end before it could be decided */
     if (job->run->stop_cause == STOP_TIMEOUT && (end->was_stopped || !is_good))
         return RESULT_TIMEOUT;
@@ -546,6 +547,12 @@ static void end_attempt(struct state *state, struct job *job)
     if (is_ours && run->stop_cause == STOP_MOVE) {
         come_back(state, job);
         run->moves++;
+        return;
+    }
+    if (run->end.kind == ENGINE_RETURNED && !run->is_cancel_wanted) {
+        run->stop_cause = STOP_NONE;
+        job_clear_end(job);
+        state_settle(state, job);
         return;
     }
     if (is_to_be_rescued(state, job, result, harm)) {

@@ -46,7 +46,7 @@ static void say_stop(const struct event_stop *stop, struct text *text)
 
 static void say_end(const struct event_ended *ended, struct text *text)
 {
-    if (ended->kind == ENGINE_LOST || ended->kind == ENGINE_FAILED)
+    if (ended->kind != ENGINE_ENDED)
         text_add(text, ended->reason);
     else if (ended->signal > 0)
         text_printf(text, "signal %" PRIu32 "%s", ended->signal,

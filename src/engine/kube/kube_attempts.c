@@ -129,10 +129,14 @@ static void begin(struct kube_attempts *attempts, struct attempt *attempt)
 
     for (uint32_t i = 0; i < attempt->count; i++)
         wanted += is_untouched(&attempt->slots[i]);
-    if (wanted == 0)
+    if (wanted == 0 || attempt->is_returned)
         return;
     const struct kube_pod **pods =
         kube_workloads_take(attempts->workloads, attempt->external, wanted, &count);
+    if (count == wanted && wanted == attempt->count && !attempt_claim(attempts, attempt, pods)) {
+        free(pods);
+        return;
+    }
     for (uint32_t i = 0; i < attempt->count && count == wanted; i++) {
         struct slot *slot = &attempt->slots[i];
         if (next < count && is_untouched(slot) && has_devices_for(attempts, slot, pods[next]))
@@ -493,7 +497,7 @@ static void look_at_empty(struct kube_attempts *attempts, struct slot *slot)
         slot_create_pod(attempts, slot);
         return;
     }
-    if (heir) {
+    if (heir && slot_claim(attempts, slot, heir)) {
         slot_bind(attempts, slot, heir);
         return;
     }
@@ -541,6 +545,11 @@ static void look_at(struct kube_attempts *attempts, struct attempt *attempt)
 {
     uint64_t now = uv_now(attempts->options.loop);
 
+    if (attempt->is_returned) {
+        if (!attempt_is_over(attempt))
+            attempt_return(attempts, attempt);
+        return;
+    }
     if (attempt->external && (attempt->is_stopping || attempt->is_undone))
         kube_workloads_keep(attempts->workloads, attempt->external);
     else if (attempt->external)
@@ -604,6 +613,13 @@ bool kube_attempts_tick(struct kube_attempts *attempts)
     }
     attempts->awake.count = kept;
     return attempts->has_left;
+}
+
+const char *kube_attempts_node(const struct kube_attempts *attempts, const struct kube_pod *pod)
+{
+    const struct slot *slot = slot_of(attempts, pod);
+
+    return slot && slot->counted == pod ? slot->node : NULL;
 }
 
 bool kube_attempts_have(const struct kube_attempts *attempts, const struct kube_pod *pod)

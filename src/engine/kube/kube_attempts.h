@@ -59,5 +59,7 @@ bool kube_attempts_tick(struct kube_attempts *attempts);
 /* No attempt from before a restart is still expected. */
 bool kube_attempts_are_settled(const struct kube_attempts *attempts);
 bool kube_attempts_have(const struct kube_attempts *attempts, const struct kube_pod *pod);
+/* The node that the pod is being bound to; NULL: none. */
+const char *kube_attempts_node(const struct kube_attempts *attempts, const struct kube_pod *pod);
 
 #endif

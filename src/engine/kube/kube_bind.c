@@ -356,6 +356,41 @@ void slot_bind(struct kube_attempts *attempts, struct slot *slot, const struct k
     request_binding(attempts, slot);
 }
 
+/* ---- rules of pods about each other ---- */
+
+bool slot_claim(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod)
+{
+    struct error err;
+
+    if (!kube_nodes_allow(attempts->nodes, pod, slot->node, &slot->attempt->rule, &err)) {
+        snprintf(slot->attempt->reason, sizeof(slot->attempt->reason), "%.150s", err.text);
+        return false;
+    }
+    slot_count(attempts, slot, pod);
+    return true;
+}
+
+bool attempt_claim(struct kube_attempts *attempts, struct attempt *attempt,
+                   const struct kube_pod *const *pods)
+{
+    for (uint32_t i = 0; i < attempt->count; i++) /* all rules count the pods that are claimed */
+        kube_nodes_allow(attempts->nodes, pods[i], attempt->slots[i].node, &attempt->rule, NULL);
+    for (uint32_t i = 0; i < attempt->count && !attempt->is_returned; i++)
+        attempt->is_returned = !slot_claim(attempts, &attempt->slots[i], pods[i]);
+    for (uint32_t i = 0; i < attempt->count && attempt->is_returned; i++)
+        slot_count(attempts, &attempt->slots[i], NULL);
+    return !attempt->is_returned;
+}
+
+void attempt_return(struct kube_attempts *attempts, struct attempt *attempt)
+{
+    kube_workloads_return(attempts->workloads, attempt->external, attempt->rule);
+    for (uint32_t i = 0; i < attempt->count; i++) {
+        slot_set_outcome(&attempt->slots[i], ENGINE_RETURNED, attempt->reason);
+        slot_report_end(attempts, &attempt->slots[i]);
+    }
+}
+
 /* ---- eviction ---- */
 
 static void on_evicted(void *user, const struct kube_reply *reply)

@@ -12,6 +12,15 @@
 
 /* Bind a waiting pod to the node of the member; it is taken off its gate before. */
 void slot_bind(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod);
+/* Whether the rules of pods about each other allow this one on the node of the member: then it
+ * counts there. */
+bool slot_claim(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod);
+/* The same for all pods of an attempt of which nothing has started; else it is to be returned. Pods
+ * are claimed one after the other: of jobs that exclude each other, the first starts. */
+bool attempt_claim(struct kube_attempts *attempts, struct attempt *attempt,
+                   const struct kube_pod *const *pods);
+/* Its job is placed anew. */
+void attempt_return(struct kube_attempts *attempts, struct attempt *attempt);
 /* Find out whether the pod of a member is bound. */
 void slot_check(struct kube_attempts *attempts, struct slot *slot);
 /* The pod of a member is on its node. */

@@ -11,6 +11,8 @@
 #include "core/job/request.h"
 #include "engine/kube/dra/dra_names.h"
 #include "engine/kube/objects/kube_names.h"
+#include "engine/kube/objects/kube_rule.h"
+#include "wire/json.h"
 
 /* Priorities up to this are kept, larger ones are compressed. */
 enum { PRIORITY_PLAIN = 500, PRIORITY_STEPS = 22, PRIORITY_MOST = 1000 };
@@ -237,6 +239,33 @@ static int check_sharing(const struct kube_pod *const *pods, uint32_t count, str
     return 0;
 }
 
+static void add_once(json_t *where, const char *condition)
+{
+    for (size_t i = 0; i < json_array_size(where); i++) {
+        if (strcmp(json_string_value(json_array_get(where, i)), condition) == 0)
+            return;
+    }
+    json_array_append_new(where, json_string(condition));
+}
+
+/* Rules about other pods exclude nodes. */
+static int add_forbidden(json_t *where, const struct kube_pod *pod, struct kube_nodes *nodes,
+                         struct error *err)
+{
+    AUTO(json) json_t *labels = kube_nodes_forbid(nodes, pod, err);
+    json_t *label;
+    size_t i;
+
+    if (!labels)
+        return -ENOTSUP;
+    json_array_foreach(labels, i, label)
+    {
+        AUTO_FREE char *condition = mem_printf("!%s", json_string_value(label));
+        add_once(where, condition);
+    }
+    return 0;
+}
+
 static int add_where(json_t *document, const struct kube_pod *const *pods, uint32_t count,
                      struct kube_nodes *nodes, struct error *err)
 {
@@ -250,12 +279,13 @@ static int add_where(json_t *document, const struct kube_pod *const *pods, uint3
         const char *label = kube_nodes_label(nodes, pods[i], err);
         if (!label)
             return -ENOTSUP;
-        bool is_new = strcmp(label, last) != 0;
-        for (size_t k = 0; k < json_array_size(where) && is_new; k++)
-            is_new = strcmp(json_string_value(json_array_get(where, k)), label) != 0;
-        if (is_new)
-            json_array_append_new(where, json_string(label));
+        if (strcmp(label, last) != 0)
+            add_once(where, label);
         last = label;
+        bool is_same =
+            i > 0 && pods[i]->labels == pods[i - 1]->labels && pods[i]->rules == pods[i - 1]->rules;
+        if (!is_same && add_forbidden(where, pods[i], nodes, err) < 0)
+            return -ENOTSUP;
     }
     return 0;
 }
@@ -292,6 +322,21 @@ static int add_apart(json_t *document, const struct kube_pod *const *pods, uint3
     json_decref(labels);
     json_decref(others);
     return 0;
+}
+
+/* Rules of pods that start together about each other. */
+static int add_nodes(json_t *document, const struct kube_pod *const *pods, uint32_t count,
+                     struct kube_nodes *nodes, struct error *err)
+{
+    uint32_t wanted;
+
+    int code = kube_rules_check_gang(pods, count, kube_rules_spaces(kube_nodes_rules(nodes)),
+                                     &wanted, err);
+    if (code == 0 && wanted == 1 && pods[0]->apart_count > 0)
+        code = error_set(err, -ENOTSUP, "its pods must share a node, and must not");
+    if (code == 0 && wanted > 0)
+        json_object_set_new(document, "nodes", json_integer(wanted));
+    return code;
 }
 
 /* Of a pod that states nothing, the work is lost when it is evicted. */
@@ -348,6 +393,8 @@ char *kube_document(const struct kube_pod *const *pods, uint32_t count, struct k
         json_object_set_new(document, "ranks", json_integer(count));
     if (code == 0)
         code = add_apart(document, pods, count, is_alike, err);
+    if (code == 0)
+        code = add_nodes(document, pods, count, nodes, err);
     if (code == 0)
         code = check_sharing(pods, count, err);
     if (code == 0)

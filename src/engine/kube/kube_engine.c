@@ -26,6 +26,7 @@
 #include "engine/kube/kube_workloads.h"
 #include "engine/kube/objects/kube_job.h"
 #include "engine/kube/objects/kube_names.h"
+#include "engine/kube/objects/kube_rule.h"
 #include "engine/kube/provision/kube_provision.h"
 #include "io/log.h"
 
@@ -178,12 +179,28 @@ static bool is_stray(const char *uid)
            kube_attempts_are_settled(only.attempts);
 }
 
+/* For rules about other pods: all that are on a node, or will be. */
+static void assume_all(void *user)
+{
+    (void)user;
+    LIST_EACH (struct known_pod *, at, &only.listed) {
+        const struct known_pod *known = *at;
+        const char *node = known->charge != CHARGE_NONE
+                               ? known->pod->node
+                               : kube_attempts_node(only.attempts, known->pod);
+        if (node)
+            kube_nodes_assume(only.nodes, known->pod, node, true);
+    }
+}
+
 /* The conditions of a pod that tarn has stay known. */
 static void need(const struct kube_pod *pod)
 {
     const char *kind;
 
     kube_nodes_label(only.nodes, pod, NULL);
+    if (!pod->node[0])
+        json_decref(kube_nodes_forbid(only.nodes, pod, NULL));
     if (pod->filter[0])
         kube_nodes_device_label(only.nodes, pod, &kind, NULL);
 }
@@ -327,25 +344,48 @@ static void on_job(void *user, enum kube_event event, void *object)
     soon();
 }
 
-/* A namespace is its name, if tarn manages it; else "-" and its name. */
+struct space {
+    char *name;
+    json_t *labels; /* kube_labels_read() */
+    bool is_managed;
+};
+
 static void *read_namespace(const json_t *object)
 {
     const json_t *about = json_object_get(object, "metadata");
-    const char *managed = kube_text(json_object_get(about, "labels"), KUBE_MANAGED);
+    const json_t *labels = json_object_get(about, "labels");
+    struct space *space = mem_zero(1, sizeof(*space));
 
-    return mem_printf("%s%s", strcmp(managed, "true") == 0 ? "" : "-", kube_text(about, "name"));
+    space->name = mem_string(kube_text(about, "name"));
+    space->labels = kube_labels_read(labels);
+    space->is_managed = strcmp(kube_text(labels, KUBE_MANAGED), "true") == 0;
+    return space;
+}
+
+static void release_namespace(void *object)
+{
+    struct space *space = object;
+
+    if (!space)
+        return;
+    free(space->name);
+    json_decref(space->labels);
+    free(space);
 }
 
 static void on_namespace(void *user, enum kube_event event, void *object)
 {
-    const char *name = object;
+    const struct space *space = object;
+    bool is_there = event == KUBE_OBJECT;
 
     (void)user;
-    if (name)
-        kube_workloads_manage(only.workloads, name + (name[0] == '-'),
-                              name[0] != '-' && event == KUBE_OBJECT);
+    if (space) {
+        kube_workloads_manage(only.workloads, space->name, space->is_managed && is_there);
+        kube_rules_see_space(kube_nodes_rules(only.nodes), space->name,
+                             is_there ? space->labels : NULL);
+    }
     only.has_namespaces |= event == KUBE_LIST_ENDS;
-    free(object);
+    release_namespace(object);
     soon();
 }
 
@@ -581,7 +621,7 @@ static void on_looked(void *user)
     kube_client_watch(only.client, &(struct kube_watch){ .path = "/api/v1/namespaces",
                                                          .read = read_namespace,
                                                          .on_event = on_namespace,
-                                                         .release = free });
+                                                         .release = release_namespace });
     kube_client_watch(only.client, &(struct kube_watch){ .path = "/api/v1/pods",
                                                          .read = kube_pod_read,
                                                          .on_event = on_pod,
@@ -654,6 +694,7 @@ static int create(const struct engine_options *options, struct engine **ret, str
     only.dra = kube_dra_create(
         only.client, &(struct kube_dra_told){ .touched = on_touched, .changed = on_claims });
     only.nodes = kube_nodes_create(options, only.claims, only.dra);
+    kube_nodes_on_each(only.nodes, assume_all, NULL);
     only.faults = kube_faults_create(only.client, only.nodes, only.instance);
     only.events = kube_events_create(only.client, only.instance);
     only.mirrors = kube_mirrors_create(only.client);

@@ -49,6 +49,9 @@ struct kube_nodes {
     struct engine_options options;
     const struct kube_claims *claims;
     struct kube_dra *dra;
+    struct kube_rules *rules;
+    void (*each)(void *user); /* NULL: none; see kube_nodes_on_each() */
+    void *each_user;
     const struct node_readings *readings; /* memory of devices; NULL: none */
     uint32_t port;                        /* of the exporters that are asked */
     bool is_moved;                        /* nodes or their devices have changed since */
@@ -60,6 +63,21 @@ struct kube_nodes {
     bool is_exact;              /* tarn chooses the devices of pods */
 };
 
+static const struct kube_node *about_of(void *user, size_t node)
+{
+    const struct kube_nodes *nodes = user;
+
+    return node < nodes->all.count ? nodes->all.items[node].about : NULL;
+}
+
+static void count_pods(void *user)
+{
+    const struct kube_nodes *nodes = user;
+
+    if (nodes->each)
+        nodes->each(nodes->each_user);
+}
+
 struct kube_nodes *kube_nodes_create(const struct engine_options *options,
                                      const struct kube_claims *claims, struct kube_dra *dra)
 {
@@ -68,6 +86,8 @@ struct kube_nodes *kube_nodes_create(const struct engine_options *options,
     nodes->options = *options;
     nodes->claims = claims;
     nodes->dra = dra;
+    nodes->rules = kube_rules_create(
+        &(struct kube_rules_world){ .about = about_of, .each = count_pods, .user = nodes });
     nodes->is_exact = options->at_start->kube_exact;
     return nodes;
 }
@@ -90,6 +110,7 @@ void kube_nodes_destroy(struct kube_nodes *nodes)
         free(condition->label);
         json_decref(condition->fits);
     }
+    kube_rules_destroy(nodes->rules);
     list_release(&nodes->all);
     list_release(&nodes->conditions);
     map_release(&nodes->by_name);
@@ -141,6 +162,8 @@ void kube_nodes_see(struct kube_nodes *nodes, struct kube_node *node)
     nodes->is_moved |= is_news;
     kube_node_destroy(entry->about);
     entry->about = node;
+    if (is_news)
+        kube_rules_touch(nodes->rules, nodes->all.count);
 }
 
 static void lose(struct kube_nodes *nodes, struct entry *entry)
@@ -148,6 +171,7 @@ static void lose(struct kube_nodes *nodes, struct entry *entry)
     kube_node_destroy(entry->about);
     entry->about = NULL;
     nodes->is_moved = true;
+    kube_rules_touch(nodes->rules, nodes->all.count);
     mark(nodes, entry, true);
 }
 
@@ -217,6 +241,7 @@ void kube_nodes_charge(struct kube_nodes *nodes, const struct kube_pod *pod, boo
     bool was_full = is_full(entry);
 
     entry->pods += sign;
+    kube_nodes_assume(nodes, pod, pod->node, is_there);
     mark(nodes, entry, !is_ours || was_full != is_full(entry));
     if (is_ours)
         return;
@@ -224,6 +249,40 @@ void kube_nodes_charge(struct kube_nodes *nodes, const struct kube_pod *pod, boo
     entry->memory_mib += sign * pod->memory_mib;
     if (pod->device_count > 0 && !pod->share[0] && pod->device[0])
         charge_devices(entry, pod->device, sign * pod->device_count);
+}
+
+void kube_nodes_on_each(struct kube_nodes *nodes, void (*each)(void *user), void *user)
+{
+    nodes->each = each;
+    nodes->each_user = user;
+}
+
+struct kube_rules *kube_nodes_rules(struct kube_nodes *nodes)
+{
+    return nodes->rules;
+}
+
+static size_t number_of(struct kube_nodes *nodes, const char *node)
+{
+    return (size_t)(find_or_add(nodes, node) - nodes->all.items);
+}
+
+void kube_nodes_assume(struct kube_nodes *nodes, const struct kube_pod *pod, const char *node,
+                       bool is_there)
+{
+    kube_rules_charge(nodes->rules, pod, number_of(nodes, node), is_there ? 1 : -1);
+}
+
+json_t *kube_nodes_forbid(struct kube_nodes *nodes, const struct kube_pod *pod, struct error *err)
+{
+    return kube_rules_ask(nodes->rules, pod, uv_now(nodes->options.loop), err);
+}
+
+bool kube_nodes_allow(struct kube_nodes *nodes, const struct kube_pod *pod, const char *node,
+                      uint64_t *ret_added, struct error *err)
+{
+    return kube_rules_allow(nodes->rules, pod, number_of(nodes, node), uv_now(nodes->options.loop),
+                            ret_added, err);
 }
 
 static bool is_held(const struct entry *entry, uint32_t index, const char *uuid)
@@ -376,6 +435,10 @@ char *kube_nodes_spell(const struct kube_nodes *nodes, const char *words)
         words += length;
         if (devices)
             continue;
+        if (words[0] == '!' && kube_rules_spell(nodes->rules, words + 1, &length, &text)) {
+            words += 1 + length;
+            continue;
+        }
         LIST_EACH (const struct condition, condition, &nodes->conditions) {
             if (string_starts(words, condition->label))
                 found = condition;
@@ -405,6 +468,7 @@ static char *labels_of(const struct kube_nodes *nodes, const struct entry *entry
             text.length < LABELS_MAX)
             text_printf(&text, "%s%s", text.length > 0 ? "," : "", condition->label);
     }
+    kube_rules_label(nodes->rules, (size_t)(entry - nodes->all.items), LABELS_MAX, &text);
     json_object_foreach(entry->about->labels, key, value)
     {
         const char *words = json_string_value(value);
@@ -607,6 +671,13 @@ static void report_lost(struct kube_nodes *nodes, struct entry *entry)
     reports->node(reports->user, &node, false);
 }
 
+static void on_excluded(void *user, size_t node)
+{
+    struct kube_nodes *nodes = user;
+
+    mark(nodes, &nodes->all.items[node], true);
+}
+
 void kube_nodes_report(struct kube_nodes *nodes, bool all)
 {
     const struct engine_reports *reports = &nodes->options.reports;
@@ -616,6 +687,7 @@ void kube_nodes_report(struct kube_nodes *nodes, bool all)
     if (version != nodes->dra_version)
         kube_nodes_touch(nodes, "");
     nodes->dra_version = version;
+    kube_rules_settle(nodes->rules, on_excluded, nodes);
     if (!nodes->is_dirty && !all && nodes->is_complete)
         return;
     LIST_EACH (struct entry, entry, &nodes->all) {

@@ -15,6 +15,7 @@
 #include "engine/exporter/node_readings.h"
 #include "engine/kube/kube_claims.h"
 #include "engine/kube/kube_dra.h"
+#include "engine/kube/kube_rules.h"
 #include "engine/kube/objects/kube_node.h"
 #include "engine/kube/objects/kube_pod.h"
 
@@ -47,6 +48,20 @@ void kube_nodes_hold(struct kube_nodes *nodes, const char *node, const char *dev
  * it is asked for every few minutes. NULL and the reason: it cannot be placed now. */
 const char *kube_nodes_label(struct kube_nodes *nodes, const struct kube_pod *pod,
                              struct error *err);
+
+/* Which pods there are, for rules about other pods (kube_rules.h): calls kube_nodes_assume() for
+ * each. */
+void kube_nodes_on_each(struct kube_nodes *nodes, void (*each)(void *user), void *user);
+/* A pod is being bound to a node, or not any more: it counts for rules about other pods. */
+void kube_nodes_assume(struct kube_nodes *nodes, const struct kube_pod *pod, const char *node,
+                       bool is_there);
+/* The rules of the pods of the cluster about each other. */
+struct kube_rules *kube_nodes_rules(struct kube_nodes *nodes);
+/* Labels of nodes where a pod cannot go, because of such rules; see kube_rules_ask(). */
+json_t *kube_nodes_forbid(struct kube_nodes *nodes, const struct kube_pod *pod, struct error *err);
+/* Whether such rules allow a pod to go to a node now; see kube_rules_allow(). */
+bool kube_nodes_allow(struct kube_nodes *nodes, const struct kube_pod *pod, const char *node,
+                      uint64_t *ret_added, struct error *err);
 
 /* The label of the devices that its ResourceClaims request, see kube_dra_label(). */
 const char *kube_nodes_device_label(struct kube_nodes *nodes, const struct kube_pod *pod,

@@ -105,8 +105,20 @@ static uint64_t pod_key(const struct kube_pod *pod)
     return map_hash(pod->uid, strlen(pod->uid));
 }
 
+void slot_count(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod)
+{
+    if (slot->counted)
+        kube_nodes_assume(attempts->nodes, slot->counted, slot->node, false);
+    slot->counted = NULL;
+    if (pod)
+        kube_nodes_assume(attempts->nodes, pod, slot->node, true);
+    slot->counted = pod;
+}
+
 void slot_attach(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod)
 {
+    if (slot->counted && slot->counted != pod)
+        slot_count(attempts, slot, pod->node[0] ? NULL : pod);
     if (slot->pod && strcmp(slot->pod->uid, pod->uid) != 0)
         map_remove(&attempts->by_pod, pod_key(slot->pod));
     slot->pod = pod;
@@ -118,6 +130,7 @@ void slot_detach(struct kube_attempts *attempts, struct slot *slot)
 {
     if (slot->pod)
         map_remove(&attempts->by_pod, pod_key(slot->pod));
+    slot_count(attempts, slot, NULL);
     slot->pod = NULL;
     slot->given_count = 0;
 }

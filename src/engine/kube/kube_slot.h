@@ -28,8 +28,9 @@ enum slot_state {
 /* A member. */
 struct slot {
     struct attempt *attempt;
-    const struct kube_pod *pod; /* NULL: none */
-    char *node, *gpus;          /* NULL after a restart, until its pod is seen */
+    const struct kube_pod *pod;     /* NULL: none */
+    const struct kube_pod *counted; /* counts on the node before it is bound; NULL: none */
+    char *node, *gpus;              /* NULL after a restart, until its pod is seen */
     char *role;
     uint32_t rank, device_count;
     char *given; /* names of the devices that the kubelet gave to its pod, ","; NULL: not known */
@@ -56,6 +57,8 @@ struct attempt {
     char *external;   /* the arrival; NULL: a job of tarn, or not known after a restart */
     bool is_stopping; /* its pods are evicted */
     bool is_undone;   /* they are evicted because not all could start */
+    bool is_returned; /* nothing of it has started, and nothing may: it is placed again */
+    uint64_t rule;    /* because of this one of others, see kube_rules_allow(); 0: another reason */
     bool is_sought;   /* it ran when the daemon started */
     bool is_awake;    /* it is in the list of those */
     int64_t grace_s;
@@ -102,6 +105,9 @@ struct slot *slot_of_rank(const struct attempt *attempt, uint32_t rank);
 struct slot *slot_of(const struct kube_attempts *attempts, const struct kube_pod *pod);
 void slot_attach(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod);
 void slot_detach(struct kube_attempts *attempts, struct slot *slot);
+/* From now on, a pod counts on the node of the member for rules about other pods; NULL: none does.
+ */
+void slot_count(struct kube_attempts *attempts, struct slot *slot, const struct kube_pod *pod);
 
 /* An exporter states that the kubelet gave this device to its pod. When all are known, the lease
  * follows. */

@@ -232,8 +232,11 @@ void kube_workloads_end_jobs(struct kube_workloads *workloads)
 void kube_workloads_need(struct kube_workloads *workloads)
 {
     for (size_t i = 0; i < workloads->all.count; i++) {
-        if (workloads->all.items[i]->suspended)
-            kube_nodes_label(workloads->nodes, workloads->all.items[i]->suspended, NULL);
+        const struct kube_pod *pod = workloads->all.items[i]->suspended;
+        if (!pod)
+            continue;
+        kube_nodes_label(workloads->nodes, pod, NULL);
+        json_decref(kube_nodes_forbid(workloads->nodes, pod, NULL));
     }
 }
 

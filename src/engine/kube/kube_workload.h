@@ -36,6 +36,10 @@ struct workload {
     uint64_t said_at;     /* when `words` were set */
     uint64_t short_since; /* since when pods are missing; 0: none is */
     uint64_t gates_due;   /* gates are removed not before */
+    uint64_t rules_added; /* kube_rules_added() when it was reported */
+    uint64_t rules_moves; /* kube_rules_moves() when tarn refused it; 0: it did not */
+    uint64_t refused_at;  /* then */
+    uint32_t returns;     /* of its attempts, since it was reported */
     uint64_t extra_since; /* since when pods wait beside its attempt; 0: none does */
     bool is_asking, was_noted, was_started;
     bool is_split;         /* its pods do not start together: each is a workload of its own */

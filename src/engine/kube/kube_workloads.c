@@ -21,6 +21,7 @@ enum {
     VANISH_MS = 5000, /* a controller replaces deleted pods within this time */
     SHORT_MS = 30000, /* all pods of a waiting job must exist again within this time */
     CLAIM_MS = 5000,  /* volumes may be bound soon */
+    RULES_MS = 500,   /* what other pods excluded is reported again */
     COUNT_MS = 5000,  /* between words about the number of pods */
     EXTRA_MS = 3000, /* pods beside a running gang that replace none of its pods are on their own */
     PATIENCE_MS = 120000,
@@ -28,6 +29,9 @@ enum {
     SWEEP_MS = 5000,  /* all are looked at: see workload_wake() */
     GATES_MS = 60000, /* a gate that is still there is removed again */
 };
+
+/* Attempts of a workload that pods of others exclude again and again. */
+enum { RETURNS_MAX = 200 };
 
 void kube_workloads_see(struct kube_workloads *workloads, const struct kube_pod *pod)
 {
@@ -174,8 +178,11 @@ static void arrive(struct kube_workloads *workloads, struct workload *workload)
                                       .uid = (uint32_t)geteuid(),
                                       .gid = (uint32_t)getegid() };
     workload->stage = WORKLOAD_REPORTED;
+    workload->rules_moves = 0;
     workload->due = uv_now(workloads->options.loop) + AGAIN_MS;
     workload->was_noted = workload->was_started = false;
+    workload->rules_added = kube_rules_added(kube_nodes_rules(workloads->nodes));
+    workload->returns = 0;
     reports->arrived(reports->user, &arrival);
 }
 
@@ -288,6 +295,16 @@ static void look_at_nodes(struct kube_workloads *workloads, struct workload *wor
     workload_say_noted(workloads, workload);
 }
 
+/* What tarn refused may have a node when other pods have moved. */
+static bool is_due(const struct kube_workloads *workloads, const struct workload *workload)
+{
+    uint64_t now = uv_now(workloads->options.loop);
+    bool is_moved = workload->rules_moves > 0 &&
+                    workload->rules_moves != kube_rules_moves(kube_nodes_rules(workloads->nodes));
+
+    return now >= workload->due || (is_moved && now - workload->refused_at >= RULES_MS);
+}
+
 static void look_at(struct kube_workloads *workloads, struct workload *workload)
 {
     uint64_t now = uv_now(workloads->options.loop);
@@ -306,7 +323,8 @@ static void look_at(struct kube_workloads *workloads, struct workload *workload)
         look_at_nodes(workloads, workload);
         open_gates(workloads, workload);
     }
-    if (workload->stage != WORKLOAD_GATHERING || workload->is_asking || now < workload->due ||
+    if (workload->stage != WORKLOAD_GATHERING || workload->is_asking ||
+        !is_due(workloads, workload) ||
         (workload->pods.count == 0 && !workload_is_suspended(workloads, workload)))
         return;
     for (size_t i = 0; i < workload->pods.count; i++) {
@@ -378,7 +396,9 @@ void kube_workloads_answer(struct kube_workloads *workloads, const char *name, u
     AUTO_FREE char *words = mem_printf("tarn refuses it: %s", err->text);
     workload_note(workloads, workload, words, lacks_nodes);
     workload->stage = WORKLOAD_GATHERING;
-    workload->due = uv_now(workloads->options.loop) + (lacks_nodes ? ASK_MS : AGAIN_MS);
+    workload->refused_at = uv_now(workloads->options.loop);
+    workload->due = workload->refused_at + (lacks_nodes ? ASK_MS : AGAIN_MS);
+    workload->rules_moves = kube_rules_moves(kube_nodes_rules(workloads->nodes));
 }
 
 /* It must not run: its controller would make new pods for ever. */
@@ -507,12 +527,28 @@ void kube_workloads_keep(struct kube_workloads *workloads, const char *name)
         workload->extra_since = 0;
 }
 
+/* If the rule is newer than the report, its job does not know it: it is reported again, as another
+ * job. */
+void kube_workloads_return(struct kube_workloads *workloads, const char *name, uint64_t rule)
+{
+    struct workload *workload = workload_find_named(workloads, name);
+
+    if (!workload)
+        return;
+    if (rule <= workload->rules_added && ++workload->returns < RETURNS_MAX)
+        return;
+    withdraw(workloads, workload, "the rules of other pods about its pods have changed");
+    workload->due = uv_now(workloads->options.loop) + STOP_MS;
+}
+
 void kube_workloads_end(struct kube_workloads *workloads, const char *name)
 {
     struct workload *workload = workload_find_named(workloads, name);
 
-    if (workload && workload->stage == WORKLOAD_STARTED)
-        workload->stage = WORKLOAD_KNOWN;
+    if (!workload || workload->stage != WORKLOAD_STARTED)
+        return;
+    workload->stage = WORKLOAD_KNOWN;
+    workload->extra_since = 0; /* its pods wait for the next attempt */
 }
 
 const struct kube_pod *kube_workloads_heir(struct kube_workloads *workloads, const char *name,

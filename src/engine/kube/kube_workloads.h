@@ -74,6 +74,9 @@ void kube_workloads_annotate(const struct kube_workloads *workloads, const char 
 void kube_workloads_adopt(struct kube_workloads *workloads, const struct kube_pod *pod);
 /* The attempt ends, and its pods are replaced meanwhile: they wait for the next one together. */
 void kube_workloads_keep(struct kube_workloads *workloads, const char *name);
+/* The attempt starts nothing, and its job is placed again: its pods wait as before. rule: the rule
+ * of others that excludes them, see kube_rules_allow(). */
+void kube_workloads_return(struct kube_workloads *workloads, const char *name, uint64_t rule);
 /* The attempt is over. */
 void kube_workloads_end(struct kube_workloads *workloads, const char *name);
 /* The waiting pod of an arrival that can take the place of a pod that ended; NULL: none. */

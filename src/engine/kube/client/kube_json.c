@@ -38,3 +38,17 @@ size_t kube_json_trim(char *text, size_t length)
     memmove(text + to, text + from, length - from);
     return to + length - from;
 }
+
+json_t *kube_json_share(struct kube_shared *shared, json_t *value)
+{
+    for (size_t i = 0; i < COUNT_OF(shared->known); i++) {
+        if (!shared->known[i] || !json_equal(shared->known[i], value))
+            continue;
+        json_decref(value);
+        return json_incref(shared->known[i]);
+    }
+    json_decref(shared->known[shared->next]);
+    shared->known[shared->next] = json_incref(value);
+    shared->next = (shared->next + 1) % COUNT_OF(shared->known);
+    return value;
+}

@@ -13,6 +13,16 @@
  * API server cannot leave them out, they are most of a small object, and tarn reads none. */
 size_t kube_json_trim(char *text, size_t length);
 
+/* Those of equal values that came last. */
+struct kube_shared {
+    json_t *known[16];
+    size_t next;
+};
+
+/* The value, or an equal one that came before: a large cluster has few different ones, each in
+ * thousands of objects. It is not to be changed. Takes the value over; of one thread at a time. */
+json_t *kube_json_share(struct kube_shared *shared, json_t *value);
+
 /* The value at a path of keys, which ends with NULL; NULL: a part of it is missing. */
 static inline json_t *kube_at(const json_t *object, ...)
 {

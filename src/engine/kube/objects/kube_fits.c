@@ -10,29 +10,9 @@
 #include "base/text.h"
 #include "engine/kube/client/kube_json.h"
 
-enum { SHARED_MAX = 16 };
-
-/* A large cluster has few different ones, each in thousands of pods: those that came last are kept
- * once. Of one thread at a time. */
-static json_t *share(json_t *fits)
-{
-    static json_t *known[SHARED_MAX];
-    static size_t next;
-
-    for (size_t i = 0; i < SHARED_MAX; i++) {
-        if (!known[i] || !json_equal(known[i], fits))
-            continue;
-        json_decref(fits);
-        return json_incref(known[i]);
-    }
-    json_decref(known[next]);
-    known[next] = json_incref(fits);
-    next = (next + 1) % SHARED_MAX;
-    return fits;
-}
-
 json_t *kube_fits_read(const json_t *spec)
 {
+    static struct kube_shared shared;
     json_t *fits = json_object();
     json_t *terms =
         kube_at(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution",
@@ -54,7 +34,7 @@ json_t *kube_fits_read(const json_t *spec)
     if (json_array_size(tolerations) > 0)
         json_object_set(fits, "tolerations", tolerations);
     json_decref(tolerations);
-    return share(fits);
+    return kube_json_share(&shared, fits);
 }
 
 char *kube_fits_label(const json_t *fits)
@@ -66,7 +46,7 @@ char *kube_fits_label(const json_t *fits)
     return mem_printf("fits-%08" PRIx64, (hash ^ hash >> 32) & UINT32_MAX);
 }
 
-static void say_expressions(struct text *text, const json_t *expressions)
+void kube_expressions_say(const json_t *expressions, struct text *text)
 {
     json_t *expression, *value;
     size_t i, k;
@@ -89,8 +69,8 @@ static void say_terms(struct text *text, const char *what, const json_t *terms)
     {
         text_add(text, i > 0 ? " or " : text->length > 0 ? ", " : "");
         text_add(text, i > 0 ? "" : what);
-        say_expressions(text, json_object_get(term, "matchExpressions"));
-        say_expressions(text, json_object_get(term, "matchFields"));
+        kube_expressions_say(json_object_get(term, "matchExpressions"), text);
+        kube_expressions_say(json_object_get(term, "matchFields"), text);
     }
 }
 
@@ -132,8 +112,7 @@ static bool is_number(const char *text, long long *ret)
     return text && text[0] && !*end;
 }
 
-/* value NULL: the node does not have the key. */
-static bool expression_holds(const json_t *expression, const char *value)
+bool kube_expression_holds(const json_t *expression, const char *value)
 {
     const char *operator= kube_text(expression, "operator");
     const json_t *values = json_object_get(expression, "values");
@@ -162,14 +141,14 @@ static bool term_holds(const json_t *term, const char *node, const json_t *label
 
     json_array_foreach(expressions, i, item)
     {
-        if (!expression_holds(item,
-                              json_string_value(json_object_get(labels, kube_text(item, "key")))))
+        if (!kube_expression_holds(
+                item, json_string_value(json_object_get(labels, kube_text(item, "key")))))
             return false;
     }
     json_array_foreach(fields, i, item)
     {
         bool is_name = strcmp(kube_text(item, "key"), "metadata.name") == 0;
-        if (!expression_holds(item, is_name ? node : NULL))
+        if (!kube_expression_holds(item, is_name ? node : NULL))
             return false;
     }
     return json_array_size(expressions) + json_array_size(fields) > 0;
@@ -188,7 +167,7 @@ static bool any_holds(const json_t *terms, const char *node, const json_t *label
     return false;
 }
 
-static bool selects(const json_t *fits, const char *node, const json_t *labels)
+bool kube_fits_selects(const json_t *fits, const char *node, const json_t *labels)
 {
     json_t *selector = json_object_get(fits, "selector"), *terms = json_object_get(fits, "terms");
     json_t *value, *volume;
@@ -228,7 +207,7 @@ static bool is_tolerated(const json_t *tolerations, const json_t *taint)
     return false;
 }
 
-bool kube_fits(const json_t *fits, const char *node, const json_t *labels, const json_t *taints)
+bool kube_fits_tolerates(const json_t *fits, const json_t *taints)
 {
     const json_t *tolerations = json_object_get(fits, "tolerations");
     json_t *taint;
@@ -240,5 +219,10 @@ bool kube_fits(const json_t *fits, const char *node, const json_t *labels, const
         if (!is_soft && !is_tolerated(tolerations, taint))
             return false;
     }
-    return selects(fits, node, labels);
+    return true;
+}
+
+bool kube_fits(const json_t *fits, const char *node, const json_t *labels, const json_t *taints)
+{
+    return kube_fits_tolerates(fits, taints) && kube_fits_selects(fits, node, labels);
 }

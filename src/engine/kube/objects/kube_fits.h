@@ -24,5 +24,14 @@ char *kube_fits_label(const json_t *fits);
 char *kube_fits_words(const json_t *fits);
 /* labels, taints: of the node; taints as in its spec. */
 bool kube_fits(const json_t *fits, const char *node, const json_t *labels, const json_t *taints);
+/* The same in two parts. */
+bool kube_fits_selects(const json_t *fits, const char *node, const json_t *labels);
+bool kube_fits_tolerates(const json_t *fits, const json_t *taints);
+
+/* An item of matchExpressions; value NULL: there is no label with its key. */
+bool kube_expression_holds(const json_t *expression, const char *value);
+/* For people: "zone In a|b and gpu Exists". */
+struct text;
+void kube_expressions_say(const json_t *expressions, struct text *text);
 
 #endif

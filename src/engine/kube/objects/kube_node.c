@@ -141,6 +141,23 @@ static void read_devices(struct kube_node *node, const json_t *object)
     }
 }
 
+/* What tarn knows by name only. */
+static json_t *read_others(const json_t *allocatable)
+{
+    static const char *const known[] = { "cpu", "memory", "pods", "ephemeral-storage", NULL };
+    json_t *others = json_object(), *value;
+    const char *resource;
+    int64_t milli;
+
+    json_object_foreach((json_t *)allocatable, resource, value)
+    {
+        if (!string_is_in(resource, known) && !kube_device_name(resource) &&
+            quantity_milli(json_string_value(value), &milli) && milli > 0)
+            json_object_set_new(others, resource, json_integer(milli));
+    }
+    return others;
+}
+
 /* ---- state ---- */
 
 static void drain(struct kube_node *node, const char *words)
@@ -235,6 +252,7 @@ void *kube_node_read(const json_t *object)
         .rack = mem_string(first_label(labels, racks)),
         .block = mem_string(first_label(labels, blocks)),
         .address = mem_string(address_of(object)),
+        .others = read_others(allocatable),
         .labels = labels ? json_incref((json_t *)labels) : json_object(),
     };
     quantity_milli(kube_text(allocatable, "cpu"), &node->cpu_milli);
@@ -265,7 +283,7 @@ bool kube_node_is_same(const struct kube_node *a, const struct kube_node *b)
            string_equal(a->reason, b->reason) && string_equal(a->rack, b->rack) &&
            string_equal(a->block, b->block) && string_equal(a->boot, b->boot) &&
            string_equal(a->address, b->address) && json_equal(a->labels, b->labels) &&
-           json_equal(a->taints, b->taints);
+           json_equal(a->others, b->others) && json_equal(a->taints, b->taints);
 }
 
 void kube_node_destroy(void *value)
@@ -279,6 +297,7 @@ void kube_node_destroy(void *value)
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         free(owned[i]);
     json_decref(node->labels);
+    json_decref(node->others);
     json_decref(node->taints);
     free(node->devices);
     free(node->resources);

@@ -21,6 +21,7 @@ struct kube_node {
     char *address;              /* in the cluster; "": not known */
     json_t *labels, *taints;    /* as in the API; taints without those of the node's condition */
     int64_t cpu_milli, memory_mib;
+    json_t *others; /* other resources, in thousandths: {"rdma/hca": 8000} */
     uint32_t pods_max;
     bool is_down, is_drained;
     struct probe_device *devices;

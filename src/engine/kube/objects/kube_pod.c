@@ -12,6 +12,7 @@
 #include "engine/kube/client/kube_json.h"
 #include "engine/kube/objects/kube_fits.h"
 #include "engine/kube/objects/kube_names.h"
+#include "engine/kube/objects/kube_rule.h"
 
 enum { GRACE_S = 30, SIGNAL_BASE = 128 };
 
@@ -50,22 +51,40 @@ const struct kube_device_name *kube_device_name(const char *resource)
 /* What the containers of a pod request, one after the other or together. */
 struct amounts {
     int64_t cpu_milli, memory_mib, devices;
+    json_t *others; /* of resources that tarn knows by name only; NULL: none */
 };
-
-static void add(struct amounts *to, const struct amounts *from)
-{
-    to->cpu_milli += from->cpu_milli;
-    to->memory_mib += from->memory_mib;
-    to->devices += from->devices;
-}
 
 static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
+static void add_others(struct amounts *to, const json_t *from, bool is_sum)
+{
+    const char *resource;
+    json_t *value;
+
+    json_object_foreach((json_t *)from, resource, value)
+    {
+        int64_t more = json_integer_value(value), has;
+        to->others = to->others ? to->others : json_object();
+        has = kube_number(to->others, resource, 0);
+        json_object_set_new(to->others, resource,
+                            json_integer(is_sum ? has + more : larger(has, more)));
+    }
+}
+
+static void add(struct amounts *to, const struct amounts *from)
+{
+    add_others(to, from->others, true);
+    to->cpu_milli += from->cpu_milli;
+    to->memory_mib += from->memory_mib;
+    to->devices += from->devices;
+}
+
 static void take_larger(struct amounts *to, const struct amounts *from)
 {
+    add_others(to, from->others, false);
     to->cpu_milli = larger(to->cpu_milli, from->cpu_milli);
     to->memory_mib = larger(to->memory_mib, from->memory_mib);
     to->devices = larger(to->devices, from->devices);
@@ -108,8 +127,11 @@ static void read_amounts(struct kube_pod *pod, const json_t *list, struct amount
             refuse(pod, mem_printf("it requests both %s and %s", pod->device, resource));
         else if (to == &ret->devices && milli > 0 && !pod->device[0])
             free(pod->device), pod->device = mem_string(resource);
-        else if (!to && milli > 0 && strcmp(resource, "ephemeral-storage") != 0)
-            refuse(pod, mem_printf("resource %s is not supported", resource));
+        else if (!to && milli > 0 && strcmp(resource, "ephemeral-storage") != 0) {
+            json_t *other = json_pack("{s:I}", resource, (json_int_t)milli);
+            add_others(ret, other, false);
+            json_decref(other);
+        }
         if (to == &ret->devices)
             milli /= 1000;
         if (to)
@@ -131,6 +153,8 @@ static struct amounts of_container(struct kube_pod *pod, const json_t *container
     if (!json_object_get(stated, "memory"))
         requests.memory_mib = limits.memory_mib;
     requests.devices = larger(requests.devices, limits.devices);
+    add_others(&requests, limits.others, false);
+    json_decref(limits.others);
     return requests;
 }
 
@@ -138,6 +162,7 @@ static struct amounts of_container(struct kube_pod *pod, const json_t *container
  * before them (sidecars), which stay beside the containers. */
 static void read_requests(struct kube_pod *pod, const json_t *spec)
 {
+    static struct kube_shared shared;
     struct amounts sum = { 0 }, sidecars = { 0 }, most = { 0 }, over = { 0 }, whole = { 0 };
     json_t *container;
     size_t i;
@@ -146,6 +171,7 @@ static void read_requests(struct kube_pod *pod, const json_t *spec)
     {
         struct amounts amounts = of_container(pod, container);
         add(&sum, &amounts);
+        json_decref(amounts.others);
     }
     json_array_foreach(json_object_get(spec, "initContainers"), i, container)
     {
@@ -157,6 +183,7 @@ static void read_requests(struct kube_pod *pod, const json_t *spec)
             add(&amounts, &sidecars);
             take_larger(&most, &amounts);
         }
+        json_decref(amounts.others);
     }
     add(&sum, &sidecars);
     take_larger(&sum, &most);
@@ -171,14 +198,14 @@ static void read_requests(struct kube_pod *pod, const json_t *spec)
     pod->cpu_milli = sum.cpu_milli;
     pod->memory_mib = sum.memory_mib;
     pod->device_count = (uint32_t)sum.devices;
+    pod->others = sum.others ? kube_json_share(&shared, sum.others) : NULL;
+    json_decref(sidecars.others);
+    json_decref(most.others);
+    json_decref(over.others);
+    json_decref(whole.others);
 }
 
-/* ---- what tarn does not honour ---- */
-
-static bool has_items(const json_t *spec, const char *outer, const char *key)
-{
-    return json_array_size(kube_at(spec, outer, key, NULL)) > 0;
-}
+/* ---- what keeps pods apart ---- */
 
 /* is_mark: only others keep apart from it. */
 static void add_apart(struct kube_pod *pod, char *label, bool is_mark)
@@ -205,7 +232,7 @@ static void keep_apart(struct kube_pod *pod, char *label)
 }
 
 /* Two pods with the same port cannot share a node, unless each has an address of its own for it. */
-static void read_ports(struct kube_pod *pod, const json_t *container)
+static void read_ports_of(struct kube_pod *pod, const json_t *container)
 {
     static const char *const every[] = { "", "0.0.0.0", "::", NULL };
     json_t *port;
@@ -226,63 +253,30 @@ static void read_ports(struct kube_pod *pod, const json_t *container)
     }
 }
 
-/* Anti-affinity between pods alike, on one node each: replicas that must not fail together. The
- * rule of a pod towards others is not known here. */
-static bool is_among_alike(const json_t *term, const json_t *labels)
+static void read_ports(struct kube_pod *pod, const json_t *containers)
 {
-    json_t *selector = json_object_get(term, "labelSelector"), *value;
-    json_t *wanted = json_object_get(selector, "matchLabels");
-    const char *key;
-
-    if (strcmp(kube_text(term, "topologyKey"), "kubernetes.io/hostname") != 0 ||
-        json_object_size(wanted) == 0 || json_object_get(selector, "matchExpressions") ||
-        json_object_get(term, "namespaces") || json_object_get(term, "namespaceSelector"))
-        return false;
-    json_object_foreach(wanted, key, value)
-    {
-        if (!json_equal(value, json_object_get(labels, key)))
-            return false;
-    }
-    return true;
-}
-
-static void read_anti_affinity(struct kube_pod *pod, const json_t *terms, const json_t *labels)
-{
-    json_t *term;
+    json_t *container;
     size_t i;
 
-    json_array_foreach(terms, i, term)
+    json_array_foreach(containers, i, container) read_ports_of(pod, container);
+}
+
+/* Pods that keep apart from each other, on one node each: replicas that must not fail together. The
+ * brain knows of it by a label, if there is room for one. */
+static void read_alike(struct kube_pod *pod)
+{
+    json_t *rule;
+    size_t i;
+
+    json_array_foreach(pod->rules, i, rule)
     {
-        if (!is_among_alike(term, labels)) {
-            refuse(pod,
-                   mem_string("required podAntiAffinity is supported between pods with the same "
-                              "labels on one node only"));
+        if (kube_rule_kind(rule) != KUBE_RULE_APART || !kube_rule_is_of_nodes(rule) ||
+            !kube_rule_meets_itself(rule, NULL) || pod->apart_count == KUBE_APART_MAX)
             continue;
-        }
-        AUTO_FREE char *text = json_dumps(kube_at(term, "labelSelector", "matchLabels", NULL),
-                                          JSON_COMPACT | JSON_SORT_KEYS);
-        AUTO_FREE char *scoped = mem_printf("%s/%s", pod->namespace, text);
-        keep_apart(pod,
-                   mem_printf("apart-%08" PRIx64, map_hash(scoped, strlen(scoped)) & UINT32_MAX));
+        AUTO_FREE char *text =
+            json_dumps(json_object_get(rule, "parts"), JSON_COMPACT | JSON_SORT_KEYS);
+        keep_apart(pod, mem_printf("apart-%08" PRIx64, map_hash(text, strlen(text)) & UINT32_MAX));
     }
-}
-
-static void check_support(struct kube_pod *pod, const json_t *spec)
-{
-    static const char required[] = "requiredDuringSchedulingIgnoredDuringExecution";
-    const json_t *affinity = json_object_get(spec, "affinity");
-    json_t *item;
-    size_t i;
-
-    if (has_items(affinity, "podAffinity", required))
-        refuse(pod, mem_string("required podAffinity is not supported"));
-    json_array_foreach(json_object_get(spec, "topologySpreadConstraints"), i, item)
-    {
-        if (strcmp(kube_text(item, "whenUnsatisfiable"), "DoNotSchedule") == 0)
-            refuse(pod,
-                   mem_string("topologySpreadConstraints with DoNotSchedule are not supported"));
-    }
-    json_array_foreach(json_object_get(spec, "containers"), i, item) read_ports(pod, item);
 }
 
 /* The claim of an ephemeral volume has the names of the pod and of the volume. */
@@ -544,11 +538,10 @@ void *kube_pod_read(const json_t *object)
     pod->fits = kube_fits_read(spec);
     read_claims(pod, spec);
     read_resource_claims(pod, spec, json_object_get(object, "status"));
-    read_anti_affinity(pod,
-                       kube_at(spec, "affinity", "podAntiAffinity",
-                               "requiredDuringSchedulingIgnoredDuringExecution", NULL),
-                       json_object_get(about, "labels"));
-    check_support(pod, spec);
+    pod->labels = kube_labels_read(json_object_get(about, "labels"));
+    pod->rules = kube_rules_read(spec, pod);
+    read_ports(pod, json_object_get(spec, "containers"));
+    read_alike(pod);
     read_gates(pod, spec);
     read_status(pod, json_object_get(object, "status"));
     pod->is_marked = read_mark(kube_text(notes, KUBE_ATTEMPT), &pod->mark);
@@ -573,5 +566,8 @@ void kube_pod_destroy(void *value)
     json_decref(pod->claims);
     json_decref(pod->resource_claims);
     json_decref(pod->places);
+    json_decref(pod->labels);
+    json_decref(pod->others);
+    json_decref(pod->rules);
     free(pod);
 }

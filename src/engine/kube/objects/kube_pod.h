@@ -51,11 +51,14 @@ struct kube_pod {
     /* requests */
     int64_t cpu_milli, memory_mib;
     uint32_t device_count;
-    char *device;                                /* resource; "": none */
-    json_t *fits;                                /* conditions for its node (kube_fits.h) */
-    json_t *claims;                              /* names of PersistentVolumeClaims; NULL: none */
-    json_t *resource_claims;                     /* names of ResourceClaims; NULL: none */
-    bool is_claim_missing;                       /* one of these has no name yet */
+    char *device;            /* resource; "": none */
+    json_t *others;          /* other resources, in thousandths: {"rdma/hca": 1000}; NULL: none */
+    json_t *fits;            /* conditions for its node (kube_fits.h) */
+    json_t *labels;          /* kube_labels_read(); NULL: none */
+    json_t *rules;           /* about other pods (kube_rule.h); NULL: none */
+    json_t *claims;          /* names of PersistentVolumeClaims; NULL: none */
+    json_t *resource_claims; /* names of ResourceClaims; NULL: none */
+    bool is_claim_missing;   /* one of these has no name yet */
     char apart[KUBE_APART_MAX][KUBE_APART_SIZE]; /* no other pod with one of them on its node */
     uint32_t apart_count, apart_marks; /* marks: bits of those that only others keep apart from */
     char *share;   /* a part of a GPU, in tarn's grammar: "0.5", "mem=2000M"; "": none */
