@@ -90,3 +90,12 @@ def empty_space(cluster):
     with kube_cluster.namespace(cluster) as space:
         yield space
     wait_until("no pod is left", lambda: not cluster.api.get("/api/v1/pods", limit=1)["items"], PATIENCE_S)
+
+
+@contextlib.contextmanager
+def fresh_space(arguments):
+    """A cluster, and a namespace in it, which end with all that is in them."""
+    with kube_cluster.running(fake=arguments.nodes, scheduler=False) as cluster:
+        cluster.api.namespace("bench")
+        wait_until("it has a service account", lambda: cluster.api.find("/api/v1/namespaces/bench/serviceaccounts/default"))
+        yield cluster, "bench"
