@@ -68,7 +68,9 @@ TABLE = {
         "settings": {"actions": "allocate, reclaim", "tiers": [{"plugins": [
             {"name": "gang", "enableReclaimable": False}, {"name": "predicates"}, {"name": "capacity"},
             {"name": "binpack", "arguments": {"binpack.resources": "nvidia.com/gpu", "binpack.resources.nvidia.com/gpu": 5}}]}]}},
-    "volcano-controllers": {"crds": VOLCANO_CRDS, "port": None, "options": [*VOLCANO_LIMITS, "--worker-threads-for-podgroup=64"]},
+    "volcano-controllers": {
+        "crds": VOLCANO_CRDS, "port": None,
+        "options": [*VOLCANO_LIMITS, "--controllers=+pg-controller,+queue-controller", "--worker-threads-for-podgroup=64"]},
 }
 
 
@@ -151,12 +153,12 @@ def start_one(cluster, name):
     launch(cluster, name)
 
 
-def launch(cluster, name):
-    """Without its CRDs and webhooks."""
+def launch(cluster, name, *more):
+    """Without its CRDs and webhooks. more: options."""
     about = TABLE[name]
     if "settings" in about:
         (cluster.folder / f"{name}.yaml").write_text(json.dumps(about["settings"]))
-    options = [option.replace("{folder}", str(cluster.folder)) for option in about["options"]]
+    options = [option.replace("{folder}", str(cluster.folder)) for option in (*about["options"], *more)]
     cluster.launch(name, "unshare", "--mount", "sh", "-c", OWN_TMP, "sh", str(cluster.folder), programs.path(name), *options,
                    environment={"KUBECONFIG": cluster.kubeconfig})
 

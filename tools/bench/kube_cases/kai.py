@@ -27,9 +27,11 @@ def prepare(cluster, quotas):
     cluster.api.apply(classes + [queue(TOP, sum(quotas.values()))] + [queue(name, quota, TOP) for name, quota in quotas.items()])
 
 
-def start(cluster, has_single_pods=False):
-    for name in ("kai-binder", *([GROUPER] if has_single_pods else []), SCHEDULER):
+def start(cluster, has_single_pods=False, period="1s"):
+    """period: between two rounds of the scheduler; the default is its own."""
+    for name in ("kai-binder", *([GROUPER] if has_single_pods else [])):
         operators.launch(cluster, name)
+    operators.launch(cluster, SCHEDULER, f"--schedule-period={period}")
 
 
 def group(name, count, queue_name):

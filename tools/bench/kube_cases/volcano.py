@@ -21,9 +21,11 @@ def prepare(cluster, quotas):
                         "spec": {"weight": 1, "reclaimable": True, "deserved": {kube_cluster.GPU: str(quota)}}} for name, quota in quotas.items()])
 
 
-def start(cluster, has_single_pods=False):
-    for name in (*([CONTROLLERS] if has_single_pods else []), SCHEDULER):
-        operators.launch(cluster, name)
+def start(cluster, has_single_pods=False, period="1s"):
+    """period: between two rounds of the scheduler; the default is its own."""
+    if has_single_pods:
+        operators.launch(cluster, CONTROLLERS)
+    operators.launch(cluster, SCHEDULER, f"--schedule-period={period}")
 
 
 def group(name, count, queue_name):
