@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published operators on a cluster for tests: Kubeflow's training-operator, KubeRay, JobSet and Kueue, with the CRDs and webhooks of their modules.
+"""Published operators on a cluster for tests: Kubeflow's training-operator, KubeRay, JobSet, Kueue, and the schedulers KAI and Volcano, with the
+CRDs and webhooks of their modules.
 
     operators.start(cluster, "jobset", "kuberay")
 
@@ -22,6 +23,10 @@ NAMES = ("training-operator-ca", "training-operator.kubeflow.svc", "jobset-ca", 
 OWN_TMP = """mount --bind "$1" /mnt && mount -t tmpfs tarn /tmp && mkdir -p "$1" /tmp/k8s-webhook-server && mount --move /mnt "$1" &&
 ln -s "$1/webhooks" /tmp/k8s-webhook-server/serving-certs && shift && exec "$@" """
 WAITS_FOR_MASTER = "docker.io/tarn/waits-for-master:1"  # what the workers of a PyTorchJob do first, with the programs of alpine
+
+KAI_CRDS, VOLCANO_CRDS = "deployments/kai-scheduler/crds", "config/crd/volcano/bases"
+KAI_LIMITS = ["--qps=5000", "--burst=10000"]
+VOLCANO_LIMITS = ["--kubeconfig={folder}/kubeconfig", "--leader-elect=false", "--kube-api-qps=5000", "--kube-api-burst=10000"]
 
 # crds and webhooks: files of the module. only: which webhooks. secret: "NAMESPACE/NAME" where it looks for its certificate.
 TABLE = {
@@ -49,6 +54,23 @@ TABLE = {
     "kuberay": {
         "crds": "config/crd/bases", "port": None,
         "options": ["--enable-leader-election=false", "--metrics-addr=0", "--health-probe-bind-address=127.0.0.1:9543"]},
+    "kai-scheduler": {
+        "crds": KAI_CRDS, "port": None,
+        "options": [*KAI_LIMITS, "--v=1", "--listen-address=127.0.0.1:9545", "--plugin-server-port=9555", "--update-pod-eviction-condition"]},
+    "kai-binder": {
+        "crds": KAI_CRDS, "port": None,
+        "options": [*KAI_LIMITS, "--max-concurrent-reconciles=64", "--metrics-bind-address=0", "--health-probe-bind-address=127.0.0.1:9546"]},
+    "kai-podgrouper": {
+        "crds": KAI_CRDS, "port": None,
+        "options": [*KAI_LIMITS, "--max-concurrent-reconciles=64", "--metrics-bind-address=0", "--health-probe-bind-address=127.0.0.1:9547"]},
+    "volcano-scheduler": {
+        "crds": VOLCANO_CRDS, "port": None, "options": [*VOLCANO_LIMITS, "--scheduler-conf={folder}/volcano-scheduler.yaml"],
+        "settings": {"actions": "allocate, reclaim", "tiers": [{"plugins": [
+            {"name": "gang", "enableReclaimable": False}, {"name": "predicates"}, {"name": "capacity"},
+            {"name": "binpack", "arguments": {"binpack.resources": "nvidia.com/gpu", "binpack.resources.nvidia.com/gpu": 5}}]}]}},
+    "volcano-controllers": {
+        "crds": VOLCANO_CRDS, "port": None,
+        "options": [*VOLCANO_LIMITS, "--controllers=+pg-controller,+queue-controller", "--worker-threads-for-podgroup=64"]},
 }
 
 
@@ -111,22 +133,32 @@ def is_served(cluster, crd):
     return True
 
 
-def start_one(cluster, name):
-    about, module = TABLE[name], programs.source(name)
-    crds = read_all(module / about["crds"])
+def install_crds(cluster, name):
+    crds = read_all(programs.source(name) / TABLE[name]["crds"])
     cluster.api.apply(crds)
     for crd in crds:
         wait_until(f"{crd['metadata']['name']} is served", lambda one=crd: is_served(cluster, one))
+
+
+def start_one(cluster, name):
+    about, module = TABLE[name], programs.source(name)
+    install_crds(cluster, name)
     make_certificate(cluster)
     if "secret" in about:
         install_secret(cluster, about["secret"])
-    if "settings" in about:
-        (cluster.folder / f"{name}.yaml").write_text(json.dumps(about["settings"]))
     if about["port"]:
         install_webhooks(cluster, about, module / about["webhooks"])
     if WAITS_FOR_MASTER in str(about["options"]):
         import_image(cluster)
-    options = [option.replace("{folder}", str(cluster.folder)) for option in about["options"]]
+    launch(cluster, name)
+
+
+def launch(cluster, name, *more):
+    """Without its CRDs and webhooks. more: options."""
+    about = TABLE[name]
+    if "settings" in about:
+        (cluster.folder / f"{name}.yaml").write_text(json.dumps(about["settings"]))
+    options = [option.replace("{folder}", str(cluster.folder)) for option in (*about["options"], *more)]
     cluster.launch(name, "unshare", "--mount", "sh", "-c", OWN_TMP, "sh", str(cluster.folder), programs.path(name), *options,
                    environment={"KUBECONFIG": cluster.kubeconfig})
 

@@ -34,6 +34,8 @@ TABLE = {
     "kai-scheduler": ("github.com/NVIDIA/KAI-scheduler", "v0.12.0", "github.com/NVIDIA/KAI-scheduler/cmd/scheduler"),
     "kai-binder": ("github.com/NVIDIA/KAI-scheduler", "v0.12.0", "github.com/NVIDIA/KAI-scheduler/cmd/binder"),
     "kai-podgrouper": ("github.com/NVIDIA/KAI-scheduler", "v0.12.0", "github.com/NVIDIA/KAI-scheduler/cmd/podgrouper"),
+    "volcano-scheduler": ("volcano.sh/volcano", "v1.10.0", "volcano.sh/volcano/cmd/scheduler"),
+    "volcano-controllers": ("volcano.sh/volcano", "v1.10.0", "volcano.sh/volcano/cmd/controller-manager"),
 }
 NEEDED = ("kubebox", "kubelet", "kubectl", "kwok", "coredns", "helm", "training-operator", "jobset", "kuberay", "e2e.test", "agnhost")
 # Modules that our own programs import beside the one of the table, as its own go.mod has them.

@@ -2,6 +2,7 @@
 """The cases of tools/bench/kube, and what they share: pods, what becomes of them, and tarn."""
 import concurrent.futures
 import contextlib
+import http.client
 import os
 import statistics
 import threading
@@ -20,6 +21,17 @@ def create_all(cluster, space, things):
             pass
 
 
+def events(cluster, path, version):
+    """Of a watch, until the cluster ends. The API server ends one whose client does not keep up: another one goes on."""
+    while cluster.first:
+        try:
+            for event in cluster.api.watch(path, version, timeoutSeconds="30"):
+                version = event["object"]["metadata"]["resourceVersion"]
+                yield event
+        except (OSError, http.client.HTTPException, kube_cluster.Refused):
+            time.sleep(0.1)
+
+
 class Bindings(threading.Thread):
     """When each pod of a namespace got its node, and when it ran: .bound, .running. Until `count` pods have run, or a node."""
 
@@ -32,13 +44,10 @@ class Bindings(threading.Thread):
         self.start()
 
     def run(self):
-        """The API server ends a watch whose client does not keep up."""
-        while len(self.awaited) < self.count:
-            for event in self.cluster.api.watch(self.path, self.version):
-                self.version = event["object"]["metadata"]["resourceVersion"]
-                self.see(event["object"])
-                if len(self.awaited) >= self.count:
-                    return
+        for event in events(self.cluster, self.path, self.version):
+            self.see(event["object"])
+            if len(self.awaited) >= self.count:
+                return
 
     def see(self, pod):
         name = pod["metadata"]["name"]
@@ -90,3 +99,12 @@ def empty_space(cluster):
     with kube_cluster.namespace(cluster) as space:
         yield space
     wait_until("no pod is left", lambda: not cluster.api.get("/api/v1/pods", limit=1)["items"], PATIENCE_S)
+
+
+@contextlib.contextmanager
+def fresh_space(arguments):
+    """A cluster, and a namespace in it, which end with all that is in them."""
+    with kube_cluster.running(fake=arguments.nodes, scheduler=False) as cluster:
+        cluster.api.namespace("bench")
+        wait_until("it has a service account", lambda: cluster.api.find("/api/v1/namespaces/bench/serviceaccounts/default"))
+        yield cluster, "bench"

@@ -1,56 +1,74 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Suspended Jobs of eight pods with a GPU each, which fill all nodes: seconds until all pods run. The Jobs exist before. Of tarn, the start of
-the daemon counts, too; Kueue and kube-scheduler run already, have made their Workloads, and begin when the ClusterQueue is opened."""
-import statistics
+"""Jobs of eight pods with a GPU each, which fill all nodes: seconds until all pods run. The Jobs exist before.
+
+Suspended Jobs have no pods yet. Of tarn, the start of the daemon counts, too; Kueue and kube-scheduler run already, have made their Workloads, and
+begin when the ClusterQueue is opened. KAI and Volcano do not know suspended Jobs: all pods exist before, and their PodGroups, and the time
+begins with the start of the scheduler. It is compared with that of tarn for Jobs whose pods exist before."""
+import collections
 import time
 
 import kube_cluster
 from kube.waiting import wait_until
-from kube_cases import PATIENCE_S, Bindings, create_all, empty_space, kueue, spread, tarn_on
+from kube_cases import PATIENCE_S, Bindings, compare, create_all, kueue, tarn_on
 
 NODES, PODS = 1000, 8000
 GANG = 8
 
 
-def create_jobs(arguments, cluster, space, **keys):
-    create_all(cluster, space, (kube_cluster.job(f"j{number}", count=GANG, gpus=1, suspend=True, **keys) for number in range(arguments.pods // GANG)))
-    return Bindings(cluster, space, arguments.pods, until="running")
+def create_jobs(arguments, cluster, space, keys, suspend):
+    """keys: of the Job with this name. The watch on their pods, which exist if the Jobs are not suspended."""
+    names = [f"j{number}" for number in range(arguments.pods // GANG)]
+    create_all(cluster, space, (kube_cluster.job(name, count=GANG, gpus=1, suspend=suspend, **keys(name)) for name in names))
+    if not suspend:
+        cluster.wait_pods(space, "Pending", len(names) * GANG, PATIENCE_S)
+    return Bindings(cluster, space, len(names) * GANG, until="running")
 
 
-def with_tarn(arguments, cluster, space):
-    bindings = create_jobs(arguments, cluster, space, labels={"tarn.dev/queue": "default"}, scheduler="tarn")
+def finish(arguments, cluster, bindings, begin):
+    """Seconds until the last pod runs."""
+    def progress():
+        ran = collections.Counter(name.split("-")[0] for name in list(bindings.running))
+        return f"{sum(count == GANG for count in ran.values())} of {arguments.pods // GANG:,} gangs ran"
+
+    compare.await_end(arguments, cluster, lambda: not bindings.is_alive(), progress)
+    return max(bindings.wait().values()) - begin
+
+
+def with_tarn(arguments, cluster, space, _, suspend=True):
+    bindings = create_jobs(arguments, cluster, space, lambda _: {"labels": {"tarn.dev/queue": "default"}, "scheduler": "tarn"}, suspend)
     with tarn_on(cluster) as daemon:
         begin = time.monotonic()
         daemon.start()
-        return max(bindings.wait().values()) - begin
+        return finish(arguments, cluster, bindings, begin)
 
 
-def with_kueue(arguments, cluster, space):
-    count = arguments.pods // GANG
-    with kueue.running(cluster, kueue.queues({"all": arguments.nodes * 8}, space, stopPolicy="Hold")):
-        bindings = create_jobs(arguments, cluster, space, labels={"kueue.x-k8s.io/queue-name": "all"})
-        wait_until("Kueue has all Workloads", lambda: len(kueue.workloads(cluster, space)) == count, PATIENCE_S)
-        begin = time.monotonic()
-        cluster.api.patch(f"{kueue.PATH}/clusterqueues/all", {"spec": {"stopPolicy": "None"}})
-        seconds = max(bindings.wait().values()) - begin
-        kueue.clear(cluster, space)
-        return seconds
+def with_tarn_and_pods(*given):
+    return with_tarn(*given, suspend=False)
 
 
-WAYS = {"tarn": with_tarn, "Kueue": with_kueue}
+def with_kueue(arguments, cluster, space, _):
+    kueue.start(cluster, kueue.queues({"all": arguments.nodes * 8}, space, stopPolicy="Hold"))
+    bindings = create_jobs(arguments, cluster, space, lambda _: {"labels": {"kueue.x-k8s.io/queue-name": "all"}}, suspend=True)
+    wait_until("Kueue has all Workloads", lambda: len(kueue.workloads(cluster, space)) == arguments.pods // GANG, PATIENCE_S)
+    begin = time.monotonic()
+    cluster.api.patch(f"{kueue.PATH}/clusterqueues/all", {"spec": {"stopPolicy": "None"}})
+    return finish(arguments, cluster, bindings, begin)
+
+
+def with_groups(module, arguments, cluster, space, _):
+    module.prepare(cluster, {"all": arguments.nodes * 8})
+    create_all(cluster, space, (module.group(f"j{number}", GANG, "all") for number in range(arguments.pods // GANG)))
+    bindings = create_jobs(arguments, cluster, space, lambda name: module.member(name, "all"), suspend=False)
+    begin = time.monotonic()
+    module.start(cluster)
+    return finish(arguments, cluster, bindings, begin)
 
 
 def run(arguments):
-    reason = kueue.missing()
-    if reason:
-        raise SystemExit(f"tools/bench/kube: {reason}")
-    seconds = {name: [] for name in WAYS}
-    with kube_cluster.running(fake=arguments.nodes, scheduler=False) as cluster:
-        for _ in range(arguments.repeat):
-            for name, way in WAYS.items():
-                with empty_space(cluster) as space:
-                    seconds[name].append(way(arguments, cluster, space))
-                print(f"{name}: {seconds[name][-1]:.1f} s", flush=True)
-    tarn, other = (statistics.median(seconds[name]) for name in WAYS)
-    return [(f"{arguments.pods // GANG:,} gangs of {GANG} on {arguments.nodes:,} nodes, seconds until all run", spread(seconds["tarn"], 1), f"<= {other / 2:.1f}",
-             tarn <= other / 2, f"Kueue and kube-scheduler {spread(seconds['Kueue'], 1)}")]
+    """Rows: what, tarn, target, whether it is reached, others."""
+    ways = compare.ways_of({"tarn": with_tarn, "tarn, pods exist": with_tarn_and_pods}, with_kueue, with_groups)
+    results = compare.Results(arguments, ways, lambda seconds: f"{seconds:.1f} s")
+    suspended, existing, with_workloads, *grouped = ways
+    what = f"{arguments.pods // GANG:,} gangs of {GANG} on {arguments.nodes:,} nodes, seconds until all run"
+    return [results.row(f"{what}: suspended Jobs", [suspended, with_workloads], lambda others: min(others) / 2),
+            results.row(f"{what}: Jobs whose pods exist", [existing, *grouped], lambda others: min(others) / 2)]

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kueue with kube-scheduler, which tarn is compared with."""
-import contextlib
-
 import kube_cluster
 from kube import operators
 from kube.waiting import wait_until
-from kube_cases import PATIENCE_S
 
 GROUP = "kueue.x-k8s.io/v1beta1"
 PATH = f"/apis/{GROUP}"
@@ -26,19 +23,11 @@ def queues(quotas, space, **keys):
     return found
 
 
-@contextlib.contextmanager
-def running(cluster, objects):
-    """It and kube-scheduler run. Its webhooks are gone afterwards."""
+def start(cluster, objects):
+    """It and kube-scheduler."""
     operators.start(cluster, "kueue")
     wait_until("Kueue takes its objects", lambda: apply(cluster, objects))
     cluster.launch_scheduler()
-    try:
-        yield
-    finally:
-        for name in ("kueue", "kube-scheduler"):
-            cluster.kill(name)
-        for kind in ("mutating", "validating"):
-            cluster.api.delete(f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/kueue-{kind}-webhook-configuration")
 
 
 def apply(cluster, things):
@@ -52,9 +41,3 @@ def apply(cluster, things):
 
 def workloads(cluster, space):
     return cluster.api.get(f"{PATH}/namespaces/{space}/workloads")["items"]
-
-
-def clear(cluster, space):
-    """No Job, and no Workload of one, is left."""
-    cluster.api.delete(f"/apis/batch/v1/namespaces/{space}/jobs", propagationPolicy="Background")
-    wait_until("no Workload is left", lambda: not workloads(cluster, space), PATIENCE_S)
