@@ -12,6 +12,8 @@ import kube_cluster
 import tarn_test
 from kube.waiting import wait_until
 
+# Fake nodes do not seem to be lost when the machine is busy.
+CALM = {"heartbeat_s": 60, "controller_options": ["--node-monitor-grace-period=600s"]}
 PATIENCE_S = 1800  # for 50,000 pods on a slow machine
 
 
@@ -104,7 +106,7 @@ def empty_space(cluster):
 @contextlib.contextmanager
 def fresh_space(arguments):
     """A cluster, and a namespace in it, which end with all that is in them."""
-    with kube_cluster.running(fake=arguments.nodes, scheduler=False) as cluster:
+    with kube_cluster.running(fake=arguments.nodes, scheduler=False, **CALM) as cluster:
         cluster.api.namespace("bench")
         wait_until("it has a service account", lambda: cluster.api.find("/api/v1/namespaces/bench/serviceaccounts/default"))
         yield cluster, "bench"

@@ -6,7 +6,7 @@ import os
 import time
 
 import kube_cluster
-from kube_cases import PATIENCE_S, Bindings, create_all, empty_space, tarn_on
+from kube_cases import CALM, PATIENCE_S, Bindings, create_all, empty_space, tarn_on
 from kube.waiting import wait_until
 
 NODES, PODS = 5000, 50000
@@ -98,8 +98,7 @@ def measure(arguments, cluster, space, daemon):
 
 
 def run(arguments):
-    with kube_cluster.running(fake=arguments.nodes, scheduler=False, users=("tarn",), heartbeat_s=60,
-                              controller_options=["--node-monitor-grace-period=600s"]) as cluster:
+    with kube_cluster.running(fake=arguments.nodes, scheduler=False, users=("tarn",), **CALM) as cluster:
         with empty_space(cluster) as space, tarn_on(cluster) as daemon:
             requests, count, start_s, bound_s, own, others, memory = measure(arguments, cluster, space, daemon)
     what = f"{arguments.nodes:,} nodes with {arguments.pods:,} pods: "
