@@ -58,6 +58,7 @@ void kube_workloads_destroy(struct kube_workloads *workloads)
     list_release(&workloads->awake);
     map_release(&workloads->by_key);
     map_release(&workloads->managed);
+    map_release(&workloads->alike);
     free(workloads);
 }
 

@@ -66,6 +66,8 @@ struct kube_workloads {
     uint64_t swept_at;  /* uv_now() when all were looked at */
     struct map by_key;  /* hash -> pointer */
     struct map managed; /* hashes of the names of namespaces */
+    struct map alike;   /* rules of pods about other pods -> how many single pods with them wait in
+                         * tarn; made anew in each tick */
 };
 
 /* NULL: not known. */

@@ -32,6 +32,9 @@ enum {
 
 /* Attempts of a workload that pods of others exclude again and again. */
 enum { RETURNS_MAX = 200 };
+/* Single pods with the same rules about other pods that wait in tarn at a time: tarn tries all of
+ * them each time that one has started. */
+enum { ALIKE_MAX = 32 };
 
 void kube_workloads_see(struct kube_workloads *workloads, const struct kube_pod *pod)
 {
@@ -305,6 +308,54 @@ static bool is_due(const struct kube_workloads *workloads, const struct workload
     return now >= workload->due || (is_moved && now - workload->refused_at >= RULES_MS);
 }
 
+/* Of a single pod: its rules about other pods; 0: it has none, or is not alone. */
+static uint64_t rules_of(const struct workload *workload)
+{
+    bool is_single = workload->size == 1 && workload->pods.count == 1;
+
+    return is_single ? (uint64_t)(uintptr_t)workload->pods.items[0]->rules : 0;
+}
+
+static uint64_t count_of(const struct kube_workloads *workloads, uint64_t rules)
+{
+    uint64_t count = 0;
+
+    map_get(&workloads->alike, rules, &count);
+    return count;
+}
+
+static void count_alike(struct kube_workloads *workloads)
+{
+    bool is_any = false;
+
+    map_release(&workloads->alike);
+    for (size_t i = 0; i < workloads->awake.count && !is_any; i++) {
+        const struct workload *workload = workloads->awake.items[i];
+        is_any = workload->stage == WORKLOAD_GATHERING && rules_of(workload) != 0;
+    }
+    for (size_t i = 0; i < workloads->all.count && is_any; i++) {
+        const struct workload *workload = workloads->all.items[i];
+        uint64_t rules = rules_of(workload);
+        if (rules != 0 && workload->stage != WORKLOAD_GATHERING)
+            map_set(&workloads->alike, rules, count_of(workloads, rules) + 1);
+    }
+}
+
+/* All its pods exist. */
+static void arrive_in_turn(struct kube_workloads *workloads, struct workload *workload)
+{
+    uint64_t rules = rules_of(workload), count = count_of(workloads, rules);
+
+    if (rules != 0 && count >= ALIKE_MAX) {
+        workload_say(workloads, workload,
+                     "tarn: other pods with the same rules about pods come first", false);
+        return;
+    }
+    arrive(workloads, workload);
+    if (rules != 0)
+        map_set(&workloads->alike, rules, count + 1);
+}
+
 static void look_at(struct kube_workloads *workloads, struct workload *workload)
 {
     uint64_t now = uv_now(workloads->options.loop);
@@ -336,7 +387,7 @@ static void look_at(struct kube_workloads *workloads, struct workload *workload)
     else if (workload->size == 0)
         workload->size = (uint32_t)workload->pods.count;
     else if (workload->pods.count >= workload->size || workload->suspended)
-        arrive(workloads, workload);
+        arrive_in_turn(workloads, workload);
     else
         gather(workloads, workload);
 }
@@ -366,6 +417,7 @@ void kube_workloads_tick(struct kube_workloads *workloads)
         for (size_t i = 0; i < workloads->all.count; i++)
             workload_wake(workloads, workloads->all.items[i]);
     }
+    count_alike(workloads);
     for (size_t i = 0; i < workloads->awake.count; i++)
         look_at(workloads, workloads->awake.items[i]);
     for (size_t i = 0; i < workloads->awake.count; i++) {
