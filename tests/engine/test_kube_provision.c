@@ -177,7 +177,13 @@ static void a_request_names_a_template_for_each_kind_of_pods(void **state)
     fake_answer(201, NULL);
     assert_call(0, "GET", "/api/v1/namespaces/ns/pods/p1");
     fake_answer(200, POD);
-    fake_answer(409, NULL); /* it was made before */
+    fake_answer(409, NULL); /* an earlier one, perhaps of other pods */
+    AUTO_FREE char *stale = mem_printf("/api/v1/namespaces/ns/podtemplates/%s-1", name);
+    assert_call(0, "DELETE", stale);
+    fake_answer(200, NULL);
+    assert_call(0, "GET", "/api/v1/namespaces/ns/pods/p1");
+    fake_answer(200, POD);
+    fake_answer(201, NULL);
     assert_call(0, "POST", REQUESTS);
     const json_t *request = fake_call(0)->body;
     const json_t *sets = kube_at(request, "spec", "podSets", NULL);

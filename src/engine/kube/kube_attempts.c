@@ -142,6 +142,9 @@ static void begin(struct kube_attempts *attempts, struct attempt *attempt)
         if (next < count && is_untouched(slot) && has_devices_for(attempts, slot, pods[next]))
             slot_bind(attempts, slot, pods[next]);
         next += next < count && (is_untouched(slot) || slot->pod == pods[next]);
+        if (!slot->pod) /* its devices are of another kind: it is not bound yet, and may disappear
+                         */
+            slot_count(attempts, slot, NULL);
     }
     free(pods);
 }
@@ -332,6 +335,12 @@ void kube_attempts_forget(struct kube_attempts *attempts, const struct engine_at
     attempt_remove(attempts, attempt);
 }
 
+/* Its pod was created, and its binding was not requested. */
+static bool awaits_claim(const struct slot *slot)
+{
+    return slot->state == SLOT_BINDING && slot->own_claims && !slot->version;
+}
+
 const char *kube_attempts_trouble(struct kube_attempts *attempts, uint64_t job, uint32_t number)
 {
     const struct attempt *attempt = attempt_find(attempts, job, number);
@@ -340,9 +349,10 @@ const char *kube_attempts_trouble(struct kube_attempts *attempts, uint64_t job, 
         return NULL;
     for (uint32_t i = 0; i < attempt->count; i++) {
         const struct slot *slot = &attempt->slots[i];
-        if (slot->own_claims && slot->pod && slot->pod->unresolved) {
+        if (awaits_claim(slot) && slot->pod) {
             snprintf(attempts->told, sizeof(attempts->told), "pod %s: %s", slot->pod->name,
-                     slot->pod->unresolved);
+                     slot->pod->unresolved ? slot->pod->unresolved
+                                           : "its claims are not those for its devices");
             return attempts->told;
         }
         if (slot->stuck_since == 0 || !slot->pod)
@@ -541,6 +551,24 @@ static void leave(struct kube_attempts *attempts, struct slot *slot, enum engine
     slot_end(attempts, slot);
 }
 
+static void look_at_claim(struct kube_attempts *attempts, struct slot *slot)
+{
+    const struct attempt *attempt = slot->attempt;
+    uint64_t waited = uv_now(attempts->options.loop) - slot->empty_since;
+    const char *why = slot->pod && slot->pod->unresolved
+                          ? slot->pod->unresolved
+                          : "its pod does not get the claim for its devices";
+
+    if (attempt->is_stopping || attempt->is_undone)
+        slot_set_outcome(slot, ENGINE_LOST,
+                         attempt->is_undone ? attempt->reason : "stopped before it ran");
+    else if (waited >= STUCK_MS)
+        slot_set_outcome(slot, ENGINE_FAILED, why);
+    else
+        return;
+    slot_report_end(attempts, slot);
+}
+
 static void look_at(struct kube_attempts *attempts, struct attempt *attempt)
 {
     uint64_t now = uv_now(attempts->options.loop);
@@ -564,6 +592,8 @@ static void look_at(struct kube_attempts *attempts, struct attempt *attempt)
             continue;
         else if (slot->state == SLOT_EMPTY)
             look_at_empty(attempts, slot);
+        else if (awaits_claim(slot))
+            look_at_claim(attempts, slot);
         else if (slot->state == SLOT_BINDING && is_due && !slot->is_checking && slot->pod)
             slot_check(attempts, slot);
         else if (slot->state == SLOT_BOUND && is_lost(attempts, slot)) {

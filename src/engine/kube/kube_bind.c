@@ -499,26 +499,45 @@ static void on_created(void *user, const struct kube_reply *reply)
 }
 
 static void create(struct kube_attempts *attempts, struct slot *slot, const char *path,
-                   json_t *object)
+                   json_t *object, void (*done)(void *user, const struct kube_reply *reply))
 {
     kube_client_call(attempts->client, &(struct kube_call){ .method = "POST",
                                                             .path = path,
                                                             .body = json_incref(object),
                                                             .patience_ms = PATIENCE_MS,
-                                                            .done = on_created,
+                                                            .done = done,
                                                             .user = binding_of(attempts, slot) });
+}
+
+static void create_pod(struct kube_attempts *attempts, struct slot *slot)
+{
+    AUTO_FREE char *path = mem_printf("/api/v1/namespaces/%s/pods", attempts->namespace);
+
+    create(attempts, slot, path, slot->own, on_created);
+}
+
+static void on_template(void *user, const struct kube_reply *reply)
+{
+    const struct binding *binding = user;
+    struct attempt *attempt = attempt_find(binding->attempts, binding->job, binding->attempt);
+    struct slot *slot = attempt ? slot_of_rank(attempt, binding->rank) : NULL;
+    bool is_there = kube_reply_is_ok(reply) || reply->status == KUBE_CONFLICT;
+
+    if (is_there && slot && slot->state == SLOT_BINDING)
+        create_pod(binding->attempts, slot);
+    on_created(user, reply);
 }
 
 void slot_create_pod(struct kube_attempts *attempts, struct slot *slot)
 {
-    AUTO_FREE char *path = mem_printf("/api/v1/namespaces/%s/pods", attempts->namespace);
     AUTO_FREE char *templates =
         mem_printf(DRA_API "/namespaces/%s/" CLAIM_TEMPLATES, attempts->namespace);
 
     slot->state = SLOT_BINDING;
     if (slot->own_claims)
-        create(attempts, slot, templates, slot->own_claims);
-    create(attempts, slot, path, slot->own);
+        create(attempts, slot, templates, slot->own_claims, on_template);
+    else
+        create_pod(attempts, slot);
 }
 
 void slot_bind_created(struct kube_attempts *attempts, struct slot *slot)

@@ -28,7 +28,8 @@ struct rule {
     LIST(bool) excluded; /* by node; and as it was told */
     LIST(bool) told;
     bool is_dirty, is_told;
-    uint64_t added;    /* of HELD: how many there were then */
+    uint64_t added;    /* of HELD: how many there were when the first pod with it got a node */
+    int64_t holders;   /* of HELD: pods on nodes */
     uint64_t asked_at; /* 0: by no pod that waits */
 };
 
@@ -92,7 +93,7 @@ uint64_t kube_rules_moves(const struct kube_rules *rules)
 
 /* ---- which pods count ---- */
 
-static void count(const struct kube_rules *rules, struct rule *rule, const struct kube_pod *pod,
+static void count(struct kube_rules *rules, struct rule *rule, const struct kube_pod *pod,
                   size_t node, int sign)
 {
     for (size_t i = 0; i < rule->part_count; i++) {
@@ -104,6 +105,11 @@ static void count(const struct kube_rules *rules, struct rule *rule, const struc
             list_add(part, 0);
         part->items[node] += sign * amount;
         rule->is_dirty = true;
+        if (rule->kind != KUBE_RULE_HELD)
+            continue;
+        if (rule->holders == 0 && sign > 0)
+            rule->added = ++rules->added;
+        rule->holders += sign * amount;
     }
 }
 
@@ -115,18 +121,32 @@ static void count_all(struct kube_rules *rules)
     rules->is_counting = false;
 }
 
-/* Takes the rule over. */
-static struct rule *find_or_add(struct kube_rules *rules, json_t *about)
+static char *label_of(const json_t *about)
 {
     AUTO_FREE char *text = json_dumps(about, JSON_COMPACT | JSON_SORT_KEYS);
     uint64_t hash = map_hash(text, strlen(text));
-    AUTO_FREE char *label = mem_printf("rule-%08" PRIx64, (hash ^ hash >> 32) & UINT32_MAX);
 
+    return mem_printf("rule-%08" PRIx64, (hash ^ hash >> 32) & UINT32_MAX);
+}
+
+static struct rule *find(const struct kube_rules *rules, const char *label)
+{
     LIST_EACH (struct rule, rule, &rules->all) {
-        if (strcmp(rule->label, label) != 0)
-            continue;
+        if (strcmp(rule->label, label) == 0)
+            return rule;
+    }
+    return NULL;
+}
+
+/* Takes the rule over. */
+static struct rule *find_or_add(struct kube_rules *rules, json_t *about)
+{
+    AUTO_FREE char *label = label_of(about);
+    struct rule *known = find(rules, label);
+
+    if (known) {
         json_decref(about);
-        return rule;
+        return known;
     }
     struct rule added = { .about = about,
                           .label = TAKE(label),
@@ -136,8 +156,6 @@ static struct rule *find_or_add(struct kube_rules *rules, json_t *about)
     if (kube_rule_is_of_parts(about))
         added.part_count = json_array_size(json_object_get(about, "parts"));
     added.parts = mem_zero(added.part_count, sizeof(added.parts[0]));
-    if (added.kind == KUBE_RULE_HELD)
-        added.added = ++rules->added;
     list_add(&rules->all, added);
     count_all(rules);
     return &rules->all.items[rules->all.count - 1];
@@ -199,6 +217,7 @@ void kube_rules_see_space(struct kube_rules *rules, const char *name, const json
         rules->all.items[i] = *last;
         for (size_t k = 0; k < rule.part_count; k++)
             rule.parts[k].count = 0;
+        rule.holders = 0;
         rule.is_dirty = true;
         *last = rule;
         count_all(rules);
@@ -403,13 +422,7 @@ void kube_rules_settle(struct kube_rules *rules, void (*changed)(void *user, siz
 
 static bool is_needed(const struct rule *rule, uint64_t now)
 {
-    if (now - rule->asked_at < FORGET_MS)
-        return true;
-    for (size_t i = 0; i < rule->parts[0].count && rule->kind == KUBE_RULE_HELD; i++) {
-        if (rule->parts[0].items[i] > 0)
-            return true;
-    }
-    return false;
+    return now - rule->asked_at < FORGET_MS || rule->holders > 0;
 }
 
 static void forget(struct kube_rules *rules, uint64_t now)
@@ -437,6 +450,20 @@ static size_t asked_count(const struct kube_rules *rules)
     LIST_EACH (const struct rule, rule, &rules->all)
         asked += rule->asked_at > 0;
     return asked;
+}
+
+static size_t not_asked_count(const struct kube_rules *rules, const struct kube_pod *pod)
+{
+    size_t more = 0, i;
+    json_t *about;
+
+    json_array_foreach(pod->rules, i, about)
+    {
+        AUTO_FREE char *label = label_of(about);
+        const struct rule *rule = find(rules, label);
+        more += !rule || rule->asked_at == 0;
+    }
+    return more;
 }
 
 /* Whether one of its own rules excludes all that this one does. */
@@ -469,19 +496,19 @@ json_t *kube_rules_ask(struct kube_rules *rules, const struct kube_pod *pod, uin
     size_t i;
 
     forget(rules, now_ms);
-    add_held(rules, pod);
-    json_array_foreach(pod->rules, i, about)
-        ask(find_or_add(rules, json_incref(about)), now_ms, labels);
-    LIST_EACH (struct rule, rule, &rules->all) {
-        if (rule->kind == KUBE_RULE_HELD && kube_rule_concerns(rule->about, pod, rules->spaces) &&
-            !is_covered(rules, pod, rule))
-            ask(rule, now_ms, labels);
-    }
-    if (asked_count(rules) > ASKED_MAX) {
+    size_t more = not_asked_count(rules, pod);
+    if (more > 0 && asked_count(rules) + more > ASKED_MAX) {
         json_decref(labels);
         error_set(err, -ENOSPC,
                   "the pods of the cluster have too many different rules about other pods");
         return NULL;
+    }
+    json_array_foreach(pod->rules, i, about)
+        ask(find_or_add(rules, json_incref(about)), now_ms, labels);
+    LIST_EACH (struct rule, rule, &rules->all) {
+        if (rule->kind == KUBE_RULE_HELD && rule->holders > 0 &&
+            kube_rule_concerns(rule->about, pod, rules->spaces) && !is_covered(rules, pod, rule))
+            ask(rule, now_ms, labels);
     }
     if (json_array_size(labels) > 0)
         json_array_append_new(labels, json_string(KUBE_RULES_FULL));

@@ -290,6 +290,8 @@ static void look_at_nodes(struct kube_workloads *workloads, struct workload *wor
         kube_provision_keep(workloads->provision, name);
     if (!workload->noted || !is_whole)
         return;
+    mem_sort(workload->pods.items, workload->pods.count, sizeof(workload->pods.items[0]),
+             compare_pods);
     AUTO_FREE const struct kube_pod **pods = pods_of(workload);
     const struct kube_wish wish = { .arrival = name, .job = workload->job, .first = pods[0] };
     if (workload->lacks_room && kube_provision_wish(workloads->provision, &wish))
@@ -308,19 +310,32 @@ static bool is_due(const struct kube_workloads *workloads, const struct workload
     return now >= workload->due || (is_moved && now - workload->refused_at >= RULES_MS);
 }
 
-/* Of a single pod: its rules about other pods; 0: it has none, or is not alone. */
-static uint64_t rules_of(const struct workload *workload)
+/* Of a single pod with rules about other pods: the same for pods that are alike for tarn; else 0.
+ */
+static uint64_t kind_of(const struct workload *workload)
 {
-    bool is_single = workload->size == 1 && workload->pods.count == 1;
+    const struct kube_pod *pod =
+        workload->size == 1 && workload->pods.count == 1 ? workload->pods.items[0] : NULL;
 
-    return is_single ? (uint64_t)(uintptr_t)workload->pods.items[0]->rules : 0;
+    if (!pod || !pod->rules)
+        return 0;
+    const uint64_t words[] = { (uint64_t)(uintptr_t)pod->rules,
+                               (uint64_t)(uintptr_t)pod->fits,
+                               map_hash(pod->namespace, strlen(pod->namespace)),
+                               map_hash(pod->queue, strlen(pod->queue)),
+                               map_hash(pod->device, strlen(pod->device)),
+                               (uint64_t)pod->priority,
+                               pod->device_count,
+                               (uint64_t)pod->cpu_milli,
+                               (uint64_t)pod->memory_mib };
+    return map_hash_words(words, COUNT_OF(words));
 }
 
-static uint64_t count_of(const struct kube_workloads *workloads, uint64_t rules)
+static uint64_t count_of(const struct kube_workloads *workloads, uint64_t kind)
 {
     uint64_t count = 0;
 
-    map_get(&workloads->alike, rules, &count);
+    map_get(&workloads->alike, kind, &count);
     return count;
 }
 
@@ -331,29 +346,29 @@ static void count_alike(struct kube_workloads *workloads)
     map_release(&workloads->alike);
     for (size_t i = 0; i < workloads->awake.count && !is_any; i++) {
         const struct workload *workload = workloads->awake.items[i];
-        is_any = workload->stage == WORKLOAD_GATHERING && rules_of(workload) != 0;
+        is_any = workload->stage == WORKLOAD_GATHERING && kind_of(workload) != 0;
     }
     for (size_t i = 0; i < workloads->all.count && is_any; i++) {
         const struct workload *workload = workloads->all.items[i];
-        uint64_t rules = rules_of(workload);
-        if (rules != 0 && workload->stage != WORKLOAD_GATHERING)
-            map_set(&workloads->alike, rules, count_of(workloads, rules) + 1);
+        uint64_t kind = kind_of(workload);
+        if (kind != 0 && workload->stage != WORKLOAD_GATHERING)
+            map_set(&workloads->alike, kind, count_of(workloads, kind) + 1);
     }
 }
 
 /* All its pods exist. */
 static void arrive_in_turn(struct kube_workloads *workloads, struct workload *workload)
 {
-    uint64_t rules = rules_of(workload), count = count_of(workloads, rules);
+    uint64_t kind = kind_of(workload), count = count_of(workloads, kind);
 
-    if (rules != 0 && count >= ALIKE_MAX) {
+    if (kind != 0 && count >= ALIKE_MAX && !workload->was_noted) {
         workload_say(workloads, workload,
                      "tarn: other pods with the same rules about pods come first", false);
         return;
     }
     arrive(workloads, workload);
-    if (rules != 0)
-        map_set(&workloads->alike, rules, count + 1);
+    if (kind != 0)
+        map_set(&workloads->alike, kind, count + 1);
 }
 
 static void look_at(struct kube_workloads *workloads, struct workload *workload)
@@ -450,7 +465,8 @@ void kube_workloads_answer(struct kube_workloads *workloads, const char *name, u
     workload->stage = WORKLOAD_GATHERING;
     workload->refused_at = uv_now(workloads->options.loop);
     workload->due = workload->refused_at + (lacks_nodes ? ASK_MS : AGAIN_MS);
-    workload->rules_moves = kube_rules_moves(kube_nodes_rules(workloads->nodes));
+    if (workload->pods.count > 0 && workload->pods.items[0]->rules)
+        workload->rules_moves = kube_rules_moves(kube_nodes_rules(workloads->nodes));
 }
 
 /* It must not run: its controller would make new pods for ever. */
@@ -470,6 +486,16 @@ static void stop(struct kube_workloads *workloads, struct workload *workload, co
     }
 }
 
+/* ".3" of the name of an arrival; 1: none. */
+static uint32_t generation_of(const char *name, const char *key)
+{
+    size_t length = strlen(WORKLOAD_NAME_START) + strlen(key);
+
+    return strlen(name) > length && name[length] == '.'
+               ? (uint32_t)strtoul(name + length + 1, NULL, 10)
+               : 1;
+}
+
 void kube_workloads_note(struct kube_workloads *workloads, const char *name, uint64_t job,
                          const char *words, enum engine_fate fate)
 {
@@ -484,6 +510,8 @@ void kube_workloads_note(struct kube_workloads *workloads, const char *name, uin
             workload_note(workloads, workload, said, fate == ENGINE_LACKS);
         return;
     }
+    if (generation_of(name, workload->key) != workload->generation)
+        return;
     /* over at once: an earlier job of this name, and the pods are new */
     if (fate == ENGINE_CANCELLED && (workload->was_noted || workload->was_started))
         stop(workloads, workload, said);
@@ -538,6 +566,7 @@ const struct kube_pod **kube_workloads_take(struct kube_workloads *workloads, co
                           kube_group_suspend(workload->kind, false), KUBE_WAITS, NULL);
     if (*ret_count < most) /* its attempt still gathers */
         workload->extra_since = 0;
+    workload->generation = generation_of(name, workload->key);
     workload->stage = WORKLOAD_STARTED;
     workload->was_started = true;
     workload->short_since = 0;
@@ -545,16 +574,6 @@ const struct kube_pod **kube_workloads_take(struct kube_workloads *workloads, co
     free(workload->words);
     workload->words = NULL;
     return taken;
-}
-
-/* ".3" of the name of an arrival; 1: none. */
-static uint32_t generation_of(const char *name, const char *key)
-{
-    size_t length = strlen(WORKLOAD_NAME_START) + strlen(key);
-
-    return strlen(name) > length && name[length] == '.'
-               ? (uint32_t)strtoul(name + length + 1, NULL, 10)
-               : 1;
 }
 
 void kube_workloads_adopt(struct kube_workloads *workloads, const struct kube_pod *pod)

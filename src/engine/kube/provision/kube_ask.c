@@ -107,12 +107,29 @@ static bool is_there(const struct kube_reply *reply)
 
 static void make_next(struct ask *ask);
 
+/* A template of an earlier request, of which the pods may have been others. */
+static void on_stale(void *user, const struct kube_reply *reply)
+{
+    struct ask *ask = user;
+
+    if (kube_reply_is_ok(reply) || reply->status == KUBE_NOT_FOUND)
+        make_next(ask);
+    else
+        ask_end(ask, mem_printf("it cannot be made: %s", reply->words));
+}
+
 static void on_made(void *user, const struct kube_reply *reply)
 {
     struct ask *ask = user;
 
     if (!is_there(reply)) {
         ask_end(ask, mem_printf("it cannot be made: %s", reply->words));
+        return;
+    }
+    if (reply->status == KUBE_CONFLICT && ask->step < ask->sets.count) {
+        AUTO_FREE char *name = kube_request_template_name(ask->name, ask->step);
+        AUTO_FREE char *path = templates_path(ask);
+        call(ask, "DELETE", mem_printf("%s/%s", path, name), NULL, on_stale);
         return;
     }
     if (ask->step++ < ask->sets.count) {

@@ -277,7 +277,8 @@ static void choose(struct kube_provision *provision)
 {
     provision->open_count = 0;
     for (size_t i = 0; i < provision->all.count; i++)
-        provision->open_count += has_request(provision->all.items[i]);
+        provision->open_count +=
+            has_request(provision->all.items[i]) && is_wished(provision->all.items[i]);
     for (; provision->open_count < OPEN_MAX; provision->open_count++) {
         struct ask *best = NULL;
         for (size_t i = 0; i < provision->all.count; i++) {
