@@ -365,6 +365,17 @@ def test_jobs_of_tarn_are_allocated_once_by_a_daemon_that_is_killed(cluster, own
     wait_until("no template is left", lambda: not templates(cluster, space))
 
 
+def test_a_job_of_tarn_whose_claims_do_not_come_can_be_cancelled(cluster, own, space, tmp_path):
+    """The template has a claim that nobody makes."""
+    spec = {"containers": [{"image": "train:1"}], "tolerations": [{"operator": "Exists"}], "resourceClaims": [{"name": "nic", "resourceClaimName": "missing"}]}
+    (tmp_path / "default.yaml").write_text(yaml.safe_dump({"spec": spec}))
+    number = submit(own, tmp_path, 1)
+    wait_until("it says what is missing", lambda: "ResourceClaim" in (own.api.get(f"/v1/jobs/{number}/why")["engine"] or ""))
+    own.api.post(f"/v1/jobs/{number}/cancel")
+    assert own.api.wait_end(number)["result"] == "cancelled"
+    wait_until("nothing of it is left", lambda: not templates(cluster, space) and not cluster.api.pods(space))
+
+
 def test_a_job_of_tarn_whose_devices_have_no_class_fails(cluster, own, space, tmp_path):
     publish(cluster, "gpu-0003", [device(0)], driver="gpu.odd.example.com")
     try:
