@@ -22,7 +22,7 @@ from tarn_test import BUILD, HERE, PATIENCE_S  # noqa: F401 (for tests)
 
 sys.path.insert(0, os.path.join(HERE, "..", "..", "tools"))
 
-from kube.api import Refused  # noqa: E402, F401 (for tests)
+from kube.api import Refused  # noqa: E402
 from kube.cluster import Cluster, missing  # noqa: E402
 from kube.images import TOOLS  # noqa: E402
 from kube.waiting import wait_until  # noqa: E402
@@ -71,6 +71,15 @@ def namespace(cluster, managed=False):
         yield name
     finally:
         cluster.end_namespace(name)
+
+
+def is_served(cluster, path):
+    """Whether the API server serves this list of a definition that is new to it."""
+    try:
+        return cluster.api.find(path)
+    except Refused as refused:  # "storage is (re)initializing"
+        assert refused.status == 429, refused
+        return False
 
 
 def start_daemon(daemon, cluster, nodes=None):

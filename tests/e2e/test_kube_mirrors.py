@@ -8,7 +8,6 @@ import yaml
 
 import kube_cluster
 from kube import programs
-from kube.api import Refused
 from kube_cluster import daemon, job, pod, space, start_daemon, wait_until  # noqa: F401 (fixtures)
 from tarn_test import HERE
 
@@ -18,20 +17,12 @@ DEFINITIONS = os.path.join(HERE, "..", "..", "dist", "kube", "chart", "files", "
 CONFIG = "queues: {research: {guarantee: 4, limit: 12}, Guest_2: {}}\n"
 
 
-def is_served(cluster, kind):
-    try:
-        return cluster.api.find(f"{API}/{kind}")
-    except Refused as refused:  # "storage is (re)initializing"
-        assert refused.status == 429, refused
-        return False
-
-
 @pytest.fixture(scope="module")
 def cluster():
     with kube_cluster.running(fake=2) as cluster:
         with open(DEFINITIONS) as file:
             cluster.api.apply(list(yaml.safe_load_all(file)))
-        wait_until("the API server serves them", lambda: all(is_served(cluster, kind) for kind in ("queues", "workloads")))
+        wait_until("the API server serves them", lambda: all(kube_cluster.is_served(cluster, f"{API}/{kind}") for kind in ("queues", "workloads")))
         yield cluster
 
 

@@ -10,7 +10,6 @@ import yaml
 
 import kube_cluster
 from kube import nodes, programs
-from kube.api import Refused
 from kube_cluster import condition, daemon, job, pod, space, wait_until  # noqa: F401 (fixtures)
 from tarn_test import HERE, TARN
 
@@ -39,19 +38,11 @@ def definition():
         "group": GROUP, "scope": "Namespaced", "versions": [version], "names": {"kind": "ProvisioningRequest", "plural": KIND}}}
 
 
-def is_served(cluster):
-    try:
-        return cluster.api.find(f"{API}/{KIND}")
-    except Refused as refused:  # "storage is (re)initializing"
-        assert refused.status == 429, refused
-        return False
-
-
 @pytest.fixture(scope="module")
 def cluster():
     with kube_cluster.running(fake=1) as cluster:
         cluster.api.apply([definition()])
-        wait_until("the API server serves it", lambda: is_served(cluster))
+        wait_until("the API server serves it", lambda: kube_cluster.is_served(cluster, f"{API}/{KIND}"))
         yield cluster
 
 

@@ -18,25 +18,12 @@
 #include "engine/kube/dra/dra_filters.h"
 #include "engine/kube/dra/semver.h"
 #include "kube_client_fake.h"
+#include "quoted.h"
 
 #define DEVICE                                                                                     \
     "{'attributes': {'model': {'string': 'H100'}, 'index': {'int': 3}, 'good': {'bool': true},"    \
     "'driverVersion': {'version': '1.10.0'}, 'pci.example.com/root': {'string': 'pci0'}},"         \
     "'capacity': {'memory': {'value': '80Gi'}, 'cores': {'value': '132'}}}"
-
-/* With ' for ". */
-static json_t *json(const char *text)
-{
-    AUTO_FREE char *copy = mem_string(text);
-    json_error_t why;
-
-    for (char *at = copy; *at; at++)
-        *at = *at == '\'' ? '"' : *at;
-    json_t *value = json_loads(copy, 0, &why);
-    if (!value)
-        fail_msg("%s: %s", why.text, copy);
-    return value;
-}
 
 /* ---- selectors ---- */
 

@@ -14,6 +14,7 @@
 #include "engine/kube/objects/kube_node.h"
 #include "engine/kube/objects/kube_pod.h"
 #include "engine/kube/objects/kube_rule.h"
+#include "quoted.h"
 
 enum { NODES = 5 };
 
@@ -27,20 +28,6 @@ struct world {
 };
 
 static const char *const names[NODES] = { "a1", "a2", "b1", "b2", "x" };
-
-/* JSON, in which ' stands for ". */
-static json_t *json(const char *text)
-{
-    AUTO_FREE char *copy = mem_string(text);
-    json_error_t why;
-
-    for (char *at = copy; *at; at++)
-        *at = *at == '\'' ? '"' : *at;
-    json_t *value = json_loads(copy, 0, &why);
-    if (!value)
-        fail_msg("%s: %s", why.text, copy);
-    return value;
-}
 
 static const struct kube_node *about(void *user, size_t node)
 {
