@@ -185,10 +185,18 @@ void forward_destroy(struct forward *forward)
 
 int forward_tell(struct forward *forward, struct event *event, struct error *err)
 {
+    size_t before = forward->decisions.events.count;
+
     if (++forward->events > FORWARD_EVENTS_MAX)
         return error_set(err, -E2BIG, "more than %d events", FORWARD_EVENTS_MAX);
     event->at = forward->now;
-    return sched_step(forward->brain, event, &forward->decisions, err);
+    int code = sched_step(forward->brain, event, &forward->decisions, err);
+    if (code < 0 || !forward->options.told)
+        return code;
+    forward->options.told(forward->options.user, event);
+    for (size_t i = before; i < forward->decisions.events.count; i++)
+        forward->options.told(forward->options.user, &forward->decisions.events.items[i]);
+    return 0;
 }
 
 /* All members of its attempt end. Members that ended before are told again, without effect: the

@@ -70,6 +70,8 @@ struct forward_options {
      * that time. NULL: no such events. */
     usec_t (*next)(void *user);
     int (*come)(void *user, struct forward *forward, usec_t now, struct error *err);
+    /* Each event in order, decisions too. NULL: not wanted. */
+    void (*told)(void *user, const struct event *event);
 };
 
 struct forward {

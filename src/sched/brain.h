@@ -50,6 +50,7 @@ struct brain {
     time_limit_heap time_limits;
     struct estimator estimator;
     struct ends ends;         /* expected ends of the jobs that hold resources */
+    struct ends yielding;     /* of those that are being stopped for a job of their queue */
     LIST(uint64_t) attention; /* active jobs that may have to be stopped */
     job_list awaited;         /* in this plan: jobs for which others were stopped */
     LIST(uint64_t) fits;      /* by class: 2 * plan, plus one if a node has room */

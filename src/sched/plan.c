@@ -279,12 +279,9 @@ static void promise_in_queue(struct brain *brain)
 {
     uint32_t promised = 0;
 
-    for (struct ends_walk at = ends_first(&brain->ends); at.job && promised < AWAITED_PROMISES;
+    for (struct ends_walk at = ends_first(&brain->yielding); at.job && promised < AWAITED_PROMISES;
          ends_next(&at)) {
-        const struct job_run *run = at.job->run;
-        bool is_preempted = at.job->state == JOB_STOPPING && run->stop_cause == STOP_PREEMPT &&
-                            run->stop_rule == STOP_IN_QUEUE;
-        struct job *job = is_preempted ? state_job(brain->state, run->stopped_for) : NULL;
+        struct job *job = state_job(brain->state, at.job->run->stopped_for);
         struct why why = { .kind = WHY_GPUS };
         if (!job || job->is_awaited != AWAITED_IN_QUEUE || job->pending_bucket->is_settled ||
             promise_of(&brain->reserve.promises, job->id))

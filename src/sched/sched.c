@@ -28,26 +28,54 @@ static void follow_limit(struct job *job)
         job_claim_run(job)->window = job->max_duration;
 }
 
+/* It is being stopped for another job of its queue. */
+static bool is_yielding(const struct job *job)
+{
+    return job->state == JOB_STOPPING && job->run->stop_cause == STOP_PREEMPT &&
+           job->run->stop_rule == STOP_IN_QUEUE;
+}
+
+static void leave_ends(struct brain *brain, struct job *job)
+{
+    struct job_run *run = job_claim_run(job);
+
+    if (run->is_among_ends)
+        ends_remove(&brain->ends, run->expected_end, job);
+    if (run->is_yielding)
+        ends_remove(&brain->yielding, run->expected_end, job);
+    run->is_among_ends = run->is_yielding = false;
+}
+
+static void join_ends(struct brain *brain, struct job *job, usec_t end)
+{
+    struct job_run *run = job_claim_run(job);
+
+    run->is_among_ends = true;
+    run->is_yielding = is_yielding(job);
+    run->expected_end = end;
+    ends_add(&brain->ends, end, job);
+    if (run->is_yielding)
+        ends_add(&brain->yielding, end, job);
+}
+
 /* Where it stands among the ends. */
 static void update_end(struct brain *brain, struct job *job, bool is_active)
 {
     if (is_active)
         follow_limit(job);
-    usec_t end = is_active ? expected_end(brain->state, job) : 0;
+    usec_t end = is_active ? expected_end(brain->state, job) : 0, before = job->run->expected_end;
+    bool was_active = job->run->is_among_ends;
 
-    if (!job->run->is_among_ends && !is_active)
+    if (!was_active && !is_active)
         return;
-    struct job_run *run = job_claim_run(job);
-    if (run->is_among_ends && is_active && run->expected_end == end)
+    if (was_active && is_active && before == end && job->run->is_yielding == is_yielding(job))
         return;
-    if (run->is_among_ends)
-        ends_remove(&brain->ends, run->expected_end, job);
-    if (run->is_among_ends && is_active && !brain->is_moved && brain->reserve.promises.kept > 0)
-        promise_shift(&brain->reserve.promises, &brain->layout, run->lease, run->expected_end, end);
-    run->is_among_ends = is_active;
-    run->expected_end = end;
+    leave_ends(brain, job);
+    if (was_active && is_active && !brain->is_moved && brain->reserve.promises.kept > 0)
+        promise_shift(&brain->reserve.promises, &brain->layout, job->run->lease, before, end);
+    job_claim_run(job)->expected_end = end;
     if (is_active)
-        ends_add(&brain->ends, end, job);
+        join_ends(brain, job, end);
 }
 
 /* A job that is being stopped, or is at its limit, ends now: that makes no other job end. */
@@ -102,8 +130,8 @@ static void on_lease(void *user, struct job *job, int sign)
     brain->is_dirty = true;
     brain->changes++;
     if (sign > 0 && job->run->is_among_ends) { /* a smaller one than it had */
-        ends_remove(&brain->ends, job->run->expected_end, job);
-        ends_add(&brain->ends, job->run->expected_end, job);
+        leave_ends(brain, job);
+        join_ends(brain, job, job->run->expected_end);
     }
     if (brain->is_moved)
         return;
@@ -143,7 +171,7 @@ static void learn_state(struct brain *brain)
         if (job->run != &job_no_run) {
             struct job_run *run = job_claim_run(job);
             run->expected_end = 0;
-            run->is_among_ends = run->wants_attention = false;
+            run->is_among_ends = run->is_yielding = run->wants_attention = false;
             run->window = job_is_active(job) ? run_time_window(state, job) : 0;
             run->usual = run->window;
         }
@@ -168,6 +196,7 @@ static void forget_state(struct brain *brain)
     elastic_release(&brain->elastic);
     defrag_release(&brain->defrag);
     ends_release(&brain->ends);
+    ends_release(&brain->yielding);
     shapes_release(&brain->shapes);
     cells_release(&brain->cells);
     scorer_release(&brain->scorer);

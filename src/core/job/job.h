@@ -134,6 +134,7 @@ struct job_run {
     struct job *active_next, *active_previous; /* of those that hold resources, by id */
     /* For the brain alone, not part of the state. */
     bool is_among_ends;   /* it is in the list of expected ends */
+    bool is_yielding;     /* it is in that of jobs that are stopped for one of their queue */
     bool wants_attention; /* on the brain's list of jobs to look after */
     usec_t window;        /* how long its room is kept for it */
     usec_t usual;         /* its run time, as predicted when it was granted */
