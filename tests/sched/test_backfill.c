@@ -22,8 +22,9 @@ static void note_plain(const struct lab *lab, usec_t *starts)
     if (lab->brain->plain.queues.count <= QUEUE_DEFAULT)
         return;
     const struct plain_queue *queue = &lab->brain->plain.queues.items[QUEUE_DEFAULT];
-    LIST_EACH (const struct plain_started, started, &queue->running)
-        starts[started->job.id - 1] = started->start;
+    for (struct plain_walk at = plain_running_first(&queue->running); at.job;
+         plain_running_next(&at))
+        starts[at.job->job.id - 1] = at.job->start;
 }
 
 /* The same workload through the brain. Jobs have the numbers 1, 2 ... plain: starts in the plain

@@ -42,9 +42,10 @@ static void look(struct world *world, usec_t now, look_function *check, uint64_t
     const struct brain *brain = world->lab->brain;
 
     if (brain->plain.queues.count > QUEUE_DEFAULT) {
-        LIST_EACH (const struct plain_started, started,
-                   &brain->plain.queues.items[QUEUE_DEFAULT].running)
-            world->protected[started->job.id - 1] = started->protected;
+        const struct plain_queue *queue = &brain->plain.queues.items[QUEUE_DEFAULT];
+        for (struct plain_walk at = plain_running_first(&queue->running); at.job;
+             plain_running_next(&at))
+            world->protected[at.job->job.id - 1] = at.job->protected;
     }
     check(world, seed, now);
 }

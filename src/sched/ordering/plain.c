@@ -4,17 +4,7 @@
 #include "base/wide.h"
 #include "sched/ordering/run_time.h"
 
-enum {            /* of a job in the real schedule */
-       REAL_NONE, /* it is not of it */
-       REAL_WAITS,
-       REAL_RUNS,
-       REAL_ENDED,
-       REAL_LEFT, /* of an arrival: it left before it came */
-};
-
 #define SECONDS_NEVER UINT32_MAX
-/* Between a submission and the start that follows from it some time passes: less counts as none. */
-#define TICK (USEC_PER_SEC / 2)
 
 static uint32_t seconds_of(usec_t time)
 {
@@ -137,29 +127,10 @@ static void stop_waiting(struct plain_queue *queue, size_t index)
 
 /* ---- those that run in it ---- */
 
-static usec_t run_until(const struct plain_started *started, usec_t now)
+static void run_in_plain(struct plain_queue *queue, struct plain_started started, usec_t now)
 {
-    return started->real == REAL_RUNS ? started->run + now : started->run;
-}
-
-/* Its real run time, or what it exceeds: it may end when its stated run time is over. */
-static usec_t run_known(const struct plain_started *started, usec_t now)
-{
-    usec_t run = run_until(started, now), stated = started->job.estimate * USEC_PER_SEC - TICK - 1;
-
-    return started->real == REAL_ENDED || run > stated ? run : stated;
-}
-
-static void run_in_plain(struct plain_queue *queue, struct plain_started started)
-{
-    size_t place = queue->running.count;
-
     started.limit = after_seconds(started.start, started.job.limit);
-    while (place > 0 && queue->running.items[place - 1].limit > started.limit)
-        place--;
-    list_insert(&queue->running, place, started);
-    list_insert(&queue->ids, place, started.job.id);
-    queue->held += started.job.share;
+    plain_running_add(&queue->running, started, now);
 }
 
 static usec_t protected_start(const struct plain_queue *queue, usec_t submitted, usec_t start)
@@ -191,9 +162,10 @@ static usec_t due_least(struct plain_queue *queue, usec_t at)
     if (queue->due_at == at)
         return queue->due_least;
     queue->due_at = at;
-    LIST_EACH (const struct plain_started, started, &queue->running) {
-        if (started->job.estimate == 0)
-            raise_due(queue, started, at > started->start ? at - started->start : 0);
+    for (struct plain_walk walk = plain_running_first(&queue->running); walk.job;
+         plain_running_next(&walk)) {
+        if (walk.job->job.estimate == 0)
+            raise_due(queue, walk.job, at > walk.job->start ? at - walk.job->start : 0);
     }
     return queue->due_least;
 }
@@ -211,29 +183,8 @@ static void start_waiting(struct plain *plain, struct plain_queue *queue, size_t
         usec_t least = due_least(queue, at);
         started.due = started.protected > least ? started.protected : least;
     }
-    usec_t until = at + run_known(&started, queue->at);
-    usec_t *least = started.real == REAL_ENDED ? &queue->next_end : &queue->known;
-    *least = until < *least ? until : *least;
-    run_in_plain(queue, started);
+    run_in_plain(queue, started, queue->at);
     stop_waiting(queue, index);
-}
-
-/* When the first that waits starts at the latest, and what is free beside it then. */
-static usec_t shadow_of(const struct plain_queue *queue, uint32_t wanted, uint32_t *ret_extra)
-{
-    uint32_t held = queue->held, left = QUEUE_SHARE_ONE - wanted;
-
-    for (size_t i = 0; i < queue->running.count; i++) {
-        usec_t at = queue->running.items[i].limit;
-        held -= queue->running.items[i].job.share;
-        bool is_last = i + 1 == queue->running.count || queue->running.items[i + 1].limit > at;
-        if (held <= left && is_last) {
-            *ret_extra = left - held;
-            return at;
-        }
-    }
-    *ret_extra = 0;
-    return USEC_NEVER;
 }
 
 /* EASY: in order; behind the first that finds no room, those that do not delay it. */
@@ -243,17 +194,18 @@ static void plan_plainly(struct plain *plain, struct plain_queue *queue)
     uint32_t extra;
 
     while (queue->first < queue->waiting.count &&
-           queue->held + queue->waiting.items[queue->first].share <= QUEUE_SHARE_ONE)
+           queue->running.held + queue->waiting.items[queue->first].share <= QUEUE_SHARE_ONE)
         start_waiting(plain, queue, queue->first, at);
-    if (queue->first == queue->waiting.count || queue->held == QUEUE_SHARE_ONE)
+    if (queue->first == queue->waiting.count || queue->running.held == QUEUE_SHARE_ONE)
         return;
-    usec_t shadow = shadow_of(queue, queue->waiting.items[queue->first].share, &extra);
+    uint32_t left = QUEUE_SHARE_ONE - queue->waiting.items[queue->first].share;
+    usec_t shadow = plain_running_shadow(&queue->running, left, &extra);
     uint32_t endless = queue->has_preemptible ? 0 : SECONDS_NEVER;
     uint32_t window = shadow == USEC_NEVER ? endless
                       : shadow > at        ? (uint32_t)((shadow - at) / USEC_PER_SEC)
                                            : 0;
     for (size_t i = queue->first + 1; i < queue->waiting.count; i++) {
-        uint32_t room = QUEUE_SHARE_ONE - queue->held;
+        uint32_t room = QUEUE_SHARE_ONE - queue->running.held;
         const struct plain_least *least = &queue->least.items[i / PLAIN_BLOCK];
         if (room == 0)
             break;
@@ -275,31 +227,13 @@ static void plan_plainly(struct plain *plain, struct plain_queue *queue)
 
 /* ---- time ---- */
 
-/* Those that have ended by `reached` leave. Sets when the next known end is, and until when it is
- * known that no other ends. */
-static void let_end(struct plain_queue *queue, usec_t now)
+/* Those that have ended by `reached` leave. */
+static void let_end(struct plain_queue *queue)
 {
-    size_t kept = 0;
+    struct plain_started ended;
 
-    queue->next_end = queue->known = USEC_NEVER;
-    for (size_t i = 0; i < queue->running.count; i++) {
-        struct plain_started *started = &queue->running.items[i];
-        usec_t until = started->start + run_known(started, now);
-        bool is_ended = started->real == REAL_ENDED;
-        if (is_ended && until <= queue->reached) {
-            queue->held -= started->job.share;
-            raise_due(queue, started, started->run);
-            continue;
-        }
-        usec_t *least = is_ended ? &queue->next_end : &queue->known;
-        *least = until < *least ? until : *least;
-        if (kept < i) {
-            queue->running.items[kept] = *started;
-            queue->ids.items[kept] = started->job.id;
-        }
-        kept++;
-    }
-    queue->running.count = queue->ids.count = kept;
+    while (plain_running_take_ended(&queue->running, queue->reached, &ended))
+        raise_due(queue, &ended, ended.run);
 }
 
 static void let_arrive(struct plain *plain, struct plain_queue *queue)
@@ -343,17 +277,18 @@ static void advance_queue(struct plain *plain, struct plain_queue *queue, usec_t
     bool is_idle = queue->first == queue->waiting.count && next_arrival(queue) > queue->clock;
     if (is_idle)
         return;
-    let_end(queue, now);
+    let_end(queue);
     for (;;) {
-        usec_t next = next_arrival(queue);
+        usec_t next = next_arrival(queue), known = plain_running_known(&queue->running, now);
+        queue->next_end = plain_running_next_end(&queue->running);
         next = queue->next_end < next ? queue->next_end : next;
-        usec_t known = queue->known < queue->clock ? queue->known : queue->clock;
-        if (next == USEC_NEVER || next > usec_after(known, TICK)) {
+        known = known < queue->clock ? known : queue->clock;
+        if (next == USEC_NEVER || next > usec_after(known, PLAIN_TICK)) {
             queue->reached = known > queue->reached ? known : queue->reached;
             return;
         }
         queue->reached = next > queue->reached ? next : queue->reached;
-        let_end(queue, now);
+        let_end(queue);
         let_arrive(plain, queue);
         plan_plainly(plain, queue);
     }
@@ -384,15 +319,6 @@ static struct plain_queue *claim_queue(struct plain *plain, const struct state *
                                                        .reached = state->now,
                                                        .rate = QUEUE_SHARE_ONE });
     return &plain->queues.items[number];
-}
-
-static struct plain_started *find_running(struct plain_queue *queue, uint64_t job)
-{
-    for (size_t i = 0; i < queue->ids.count; i++) {
-        if (queue->ids.items[i] == job)
-            return &queue->running.items[i];
-    }
-    return NULL;
 }
 
 static uint32_t stated(const struct job *job)
@@ -441,21 +367,22 @@ static size_t find_waiting(const struct plain_queue *queue, const struct job *jo
 static void set_real(struct plain *plain, struct plain_queue *queue, const struct job *job,
                      uint8_t real, usec_t now)
 {
-    struct plain_started early = { 0 }, *started = find_running(queue, job->id);
+    const struct plain_started *started = plain_running_find(&queue->running, job->id);
+    struct plain_started early = { 0 };
 
     if (!started)
         early.real = early_of(plain, job->id, &early.run);
-    struct plain_started *at = started ? started : &early;
-    usec_t run = run_until(at, now);
-    at->real = real;
-    at->run = real == REAL_RUNS ? run - now : run;
-    if (started)
+    usec_t run = plain_run_until(started ? started : &early, now);
+    usec_t kept = real == REAL_RUNS ? run - now : run;
+    if (started) {
+        plain_running_set_real(&queue->running, job->id, real, kept, now);
         return;
+    }
     size_t place = real == REAL_ENDED && run == 0 ? find_waiting(queue, job) : 0;
     if (real == REAL_ENDED && run == 0 && place < queue->waiting.count)
         stop_waiting(queue, place);
     else
-        set_early(plain, job->id, real == REAL_ENDED && run == 0 ? REAL_LEFT : real, at->run);
+        set_early(plain, job->id, real == REAL_ENDED && run == 0 ? REAL_LEFT : real, kept);
 }
 
 static uint8_t real_of(const struct job *job, bool is_gone)
@@ -487,8 +414,8 @@ static void adopt(struct plain_queue *queue, const struct state *state, const st
     started.job.submitted = started.start;
     started.due =
         queue->has_preemptible ? protected_start(queue, started.job.submitted, started.start) : 0;
-    if (queue->held + started.job.share <= QUEUE_SHARE_ONE)
-        run_in_plain(queue, started);
+    if (queue->running.held + started.job.share <= QUEUE_SHARE_ONE)
+        run_in_plain(queue, started, state->now);
 }
 
 void plain_note(struct plain *plain, const struct state *state, struct job *job, bool is_gone)
@@ -513,9 +440,7 @@ void plain_note(struct plain *plain, const struct state *state, struct job *job,
 void plain_renew(struct plain *plain, const struct state *state, struct job *job)
 {
     LIST_EACH (struct plain_queue, queue, &plain->queues) {
-        struct plain_started *started = find_running(queue, job->id);
-        if (started)
-            started->real = REAL_ENDED;
+        plain_running_disown(&queue->running, job->id, state->now);
         for (size_t i = queue->first; i < queue->waiting.count; i++) {
             if (queue->waiting.items[i].id == job->id) {
                 stop_waiting(queue, i);
@@ -546,10 +471,11 @@ static void restart(struct plain *plain, const struct state *state, bool is_off)
 
 void plain_advance(struct plain *plain, const struct state *state, size_t running)
 {
-    if (!plain->is_off && running > PLAIN_MOST)
-        restart(plain, state, true);
-    else if (plain->is_off && running < PLAIN_MOST / 2)
-        restart(plain, state, false);
+    size_t most = plain->is_off ? PLAIN_MOST / 2 - 1 : PLAIN_MOST;
+    bool is_off = state->settings.order == ORDER_FIFO || running > most;
+
+    if (plain->is_off != is_off)
+        restart(plain, state, is_off);
     for (uint32_t i = 0; i < plain->queues.count; i++) {
         struct plain_queue *queue = &plain->queues.items[i];
         struct queue_rules rules = queue_rules_of(state->queues.items, i);
@@ -616,7 +542,7 @@ static struct foreseen_end take_end(foreseen_ends *ends)
 /* When it is expected to end; one that has outlived what was expected goes on half as long. */
 static usec_t foresee_end(const struct plain_started *started, usec_t now)
 {
-    usec_t run = run_until(started, now), end = after_seconds(0, started->job.usual);
+    usec_t run = plain_run_until(started, now), end = after_seconds(0, started->job.usual);
 
     if (started->real == REAL_ENDED)
         return started->start + run;
@@ -631,13 +557,14 @@ static void foresee(const struct plain *plain, const struct plain_queue *queue, 
                     plain_claim_list *ret)
 {
     foreseen_ends ends = { 0 };
-    uint32_t held = queue->held, looked = 0;
+    uint32_t held = queue->running.held, looked = 0;
     usec_t at = queue->reached, run;
 
     if (queue->first == queue->waiting.count)
         return;
-    LIST_EACH (const struct plain_started, started, &queue->running)
-        add_end(&ends, foresee_end(started, now), started->job.share);
+    for (struct plain_walk walk = plain_running_first(&queue->running); walk.job;
+         plain_running_next(&walk))
+        add_end(&ends, foresee_end(walk.job, now), walk.job->job.share);
     for (size_t i = queue->first; i < queue->waiting.count && looked < PLAIN_LOOK; i++) {
         const struct plain_job *job = &queue->waiting.items[i];
         if (job->share == 0)
@@ -673,11 +600,12 @@ void plain_list_due(const struct plain *plain, uint32_t number, plain_due_list *
         return;
     const struct plain_queue *queue = &plain->queues.items[number];
     usec_t to_real = queue->at - queue->clock;
-    LIST_EACH (const struct plain_started, started, &queue->running) {
-        if (started->due > 0 && started->real != REAL_ENDED)
-            list_add(ret, (struct plain_due){ .job = started->job.id,
-                                              .start = started->start + to_real,
-                                              .due = usec_after(started->due, to_real) });
+    for (struct plain_walk walk = plain_running_first(&queue->running); walk.job;
+         plain_running_next(&walk)) {
+        if (walk.job->due > 0 && walk.job->real != REAL_ENDED)
+            list_add(ret, (struct plain_due){ .job = walk.job->job.id,
+                                              .start = walk.job->start + to_real,
+                                              .due = usec_after(walk.job->due, to_real) });
     }
     list_sort(ret, compare_dues);
 }
@@ -693,13 +621,14 @@ usec_t plain_next(const struct plain *plain, uint32_t number, usec_t now)
     next = queue->next_end < next ? queue->next_end : next;
     if (next == USEC_NEVER)
         return USEC_NEVER;
-    LIST_EACH (const struct plain_started, started, &queue->running) {
-        usec_t needed = next - started->start;
-        if (started->real == REAL_ENDED || run_known(started, now) >= needed)
+    for (struct plain_walk walk = plain_running_first(&queue->running); walk.job;
+         plain_running_next(&walk)) {
+        usec_t needed = next - walk.job->start;
+        if (walk.job->real == REAL_ENDED || plain_run_known(walk.job, now) >= needed)
             continue;
-        if (started->real != REAL_RUNS)
+        if (walk.job->real != REAL_RUNS)
             return USEC_NEVER;
-        usec_t then = now + needed - run_until(started, now);
+        usec_t then = now + needed - plain_run_until(walk.job, now);
         at = then > at ? then : at;
     }
     return at > now ? usec_after(at, at - now < USEC_PER_SEC ? USEC_PER_SEC : 0) : USEC_NEVER;
@@ -721,9 +650,10 @@ void plain_list(const struct plain *plain, const struct state *state, uint32_t n
     if (number >= plain->queues.count)
         return;
     const struct plain_queue *queue = &plain->queues.items[number];
-    LIST_EACH (const struct plain_started, started, &queue->running) {
-        if (started->real == REAL_WAITS)
-            add_claim(queue, &started->job, started->start, started->protected, false, ret);
+    for (struct plain_walk walk = plain_running_first(&queue->running); walk.job;
+         plain_running_next(&walk)) {
+        if (walk.job->real == REAL_WAITS)
+            add_claim(queue, &walk.job->job, walk.job->start, walk.job->protected, false, ret);
     }
     foresee(plain, queue, state->now, ret);
     list_sort(ret, compare_claims);
@@ -735,8 +665,7 @@ void plain_release(struct plain *plain)
         list_release(&queue->arrivals);
         list_release(&queue->waiting);
         list_release(&queue->least);
-        list_release(&queue->running);
-        list_release(&queue->ids);
+        plain_running_release(&queue->running);
     }
     list_release(&plain->queues);
     map_release(&plain->early);

@@ -48,7 +48,7 @@
  * a preemptible job, so that the plain schedule need not wait until it has run so long.
  *
  * Limits: there is no plain schedule while more than PLAIN_MOST jobs run; then the order of jobs
- *         alone bounds the waits.
+ *         alone bounds the waits. There is none either with order fifo, which does not use it.
  *
  * Sources: Lifka 1995 (EASY); Friedman and Henderson 2003 (a virtual schedule as a protection).
  */
@@ -56,6 +56,7 @@
 #include "base/map.h"
 #include "core/state/state.h"
 #include "sched/ordering/pending.h"
+#include "sched/ordering/plain_running.h"
 
 enum {
     PLAIN_LOOK = 300,  /* jobs of a queue whose plain start is foreseen */
@@ -67,25 +68,6 @@ enum {
 
 #define PLAIN_SLACK_PERCENT 10 /* unless its queue sets it */
 #define PLAIN_SLACK_LEAST   USEC_PER_HOUR
-
-struct plain_job {
-    uint64_t id;
-    usec_t submitted;      /* on the queue's clock, as all times here */
-    uint32_t limit, usual; /* run time, s; UINT32_MAX: without end */
-    uint32_t share;        /* in parts of 2^20; 0: it has left */
-    uint32_t estimate;     /* stated run time, s; 0: none, or it is not preemptible */
-    int32_t priority;
-    bool is_preemptible;
-};
-
-struct plain_started {
-    struct plain_job job;
-    usec_t start, limit; /* in the plain schedule */
-    usec_t protected;    /* from then on it does not change, as the next */
-    usec_t due;          /* its line begins; 0: the queue had no preemptible jobs */
-    usec_t run;          /* real run time; while it runs: run time so far - now */
-    uint8_t real;        /* its real state (enum in plain.c) */
-};
 
 struct plain_least { /* of PLAIN_BLOCK waiting jobs */
     uint32_t share, limit;
@@ -102,21 +84,19 @@ struct plain_queue {
     bool has_preemptible;  /* it has had preemptible jobs */
     int64_t slack_percent; /* of the wait */
     usec_t slack_least;
-    uint32_t held;                   /* by those that run in it, in parts of 2^20 */
     LIST(struct plain_job) arrivals; /* after `reached`, by time; from `arrived` on */
     size_t arrived;
     LIST(struct plain_job) waiting; /* by priority and number; from `first` on, with gaps */
     size_t first, gaps;
     LIST(struct plain_least) least;
-    LIST(struct plain_started) running; /* by the end of their limit */
-    LIST(uint64_t) ids;                 /* of these, in the same order: for quick searches */
-    usec_t next_end, known;             /* while it advances: of those that have ended; of others */
+    struct plain_running running;
+    usec_t next_end; /* of those that have ended, when it advanced */
 };
 
 struct plain {
     LIST(struct plain_queue) queues; /* by number */
     struct map early;                /* by number of the job: what it did before its plain start */
-    bool is_off;                     /* too many jobs run */
+    bool is_off;                     /* too many jobs run, or the order does not use it */
 };
 
 /* The start of a waiting job that the order of its queue must keep. */
