@@ -18,6 +18,7 @@
 #include "sched/ordering/job_order.h"
 #include "sched/ordering/pending.h"
 #include "sched/ordering/plain.h"
+#include "sched/placement/admit.h"
 #include "sched/placement/place.h"
 #include "sched/preemption/defrag.h"
 #include "sched/preemption/evict.h"
@@ -43,6 +44,9 @@ struct brain {
     commitment_list budgets;
     struct plain plain;
     plain_claim_list claims; /* of a queue, in this plan */
+    struct admissions admissions;
+    LIST(uint64_t) running_work; /* by queue (claims.c), in the plan */
+    uint64_t running_work_in;
     struct preempt preempt;
     struct reclaim reclaim;
     struct elastic elastic;

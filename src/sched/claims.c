@@ -21,25 +21,33 @@ static void look_again(struct brain *brain, usec_t at)
     brain_review(brain, at > least ? at : least);
 }
 
-/* What runs for the queue: usual run time (ms) x share (2^10). One that has outlived it goes on
- * half as long. */
-static uint64_t running_work(const struct brain *brain, uint32_t queue)
+/* What runs for each queue: usual run time (ms) x share (2^10). One that has outlived it goes on
+ * half as long. No job starts or ends between the claims of one queue and those of the next. */
+static void add_up_work(struct brain *brain)
 {
     const struct state *state = brain->state;
-    uint64_t work = 0;
 
+    list_zero(&brain->running_work, brain->pending.queues.count);
+    brain->running_work_in = brain->plans;
     for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
         const struct job_run *run = at.job->run;
-        if (at.job->queue != queue || !run->lease)
+        if (at.job->queue >= brain->running_work.count || !run->lease)
             continue;
         usec_t elapsed = state->now - run->granted;
         usec_t usual = run->usual == USEC_NEVER ? USEC_PER_HOUR : run->usual;
         usec_t left = usual > elapsed ? usual - elapsed : elapsed / 2;
         usec_t most = at.end > state->now ? at.end - state->now : 0;
         left = left < most ? left : most;
-        work += (uint64_t)(left / 1000) * (run->lease->share / 1024);
+        brain->running_work.items[at.job->queue] +=
+            (uint64_t)(left / 1000) * (run->lease->share / 1024);
     }
-    return work;
+}
+
+static uint64_t running_work(struct brain *brain, uint32_t queue)
+{
+    if (brain->running_work_in != brain->plans)
+        add_up_work(brain);
+    return brain->running_work.items[queue];
 }
 
 /* How well predictions turned out so far, in percent. */

@@ -102,19 +102,11 @@ bool brain_fits_somewhere(struct brain *brain, const struct pending_bucket *buck
 
 /* For one that fits no node, or is beyond its limit, nothing must be kept: its turn would never
  * be over. */
-bool brain_is_possible(const struct brain *brain, const struct job *job)
+bool brain_is_possible(struct brain *brain, const struct job *job)
 {
-    struct pending_bucket *bucket = job->pending_bucket;
-    struct why why;
+    const struct why *why = admissions_ask(&brain->admissions, brain->state, brain->world, job);
 
-    assert(bucket);
-    if (bucket->possible_in == brain->world + 1)
-        return bucket->is_possible;
-    sched_admit(brain->state, state_request(brain->state, job), job->queue, job->is_preemptible,
-                &why);
-    bucket->possible_in = brain->world + 1;
-    bucket->is_possible = !why_is_never(why.kind) && why.kind != WHY_UNUSABLE;
-    return bucket->is_possible;
+    return !why_is_never(why->kind) && why->kind != WHY_UNUSABLE;
 }
 
 void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint8_t tier,

@@ -38,7 +38,7 @@ bool brain_may_have(struct brain *brain, const struct job *job, const struct lea
 bool brain_fits_somewhere(struct brain *brain, const struct pending_bucket *bucket);
 
 /* The job fits an empty cluster. A job that never fits reserves no share. */
-bool brain_is_possible(const struct brain *brain, const struct job *job);
+bool brain_is_possible(struct brain *brain, const struct job *job);
 
 /* Start the job with this lease; the shares of the lease are filled in. */
 void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint8_t tier,

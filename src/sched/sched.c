@@ -183,6 +183,8 @@ static void forget_state(struct brain *brain)
 {
     plain_release(&brain->plain);
     list_release(&brain->claims);
+    admissions_release(&brain->admissions);
+    list_release(&brain->running_work);
     pending_release(&brain->pending);
     order_release(&brain->order);
     reserve_release(&brain->reserve);

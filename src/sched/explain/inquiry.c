@@ -33,8 +33,7 @@ static void release(struct inquiry *inquiry)
     layout_release(&inquiry->layout);
     keepouts_release(&inquiry->keepouts);
     class_table_release(&inquiry->classes);
-    map_release(&inquiry->admitted);
-    list_release(&inquiry->admissions);
+    admissions_release(&own->admissions);
 }
 
 struct inquiry *inquiry_create(void)
@@ -75,6 +74,7 @@ static void share(struct brain *own, const struct brain *brain)
     own->shapes = mine.shapes;
     own->cells = mine.cells;
     own->budgets = mine.budgets;
+    own->admissions = mine.admissions;
     own->reclaim = mine.reclaim;
     own->defrag = mine.defrag;
     own->estimator = mine.estimator;
@@ -159,30 +159,4 @@ struct brain *inquiry_follow(struct inquiry *inquiry, const struct brain *brain)
     own->estimator.layout = 0; /* what each queue holds is counted again */
     assert(!own->is_moved && own->layout.version != 0);
     return own;
-}
-
-enum { ADMITTED_MOST = 4096 };
-
-const struct why *inquiry_admit(struct inquiry *inquiry, const struct job *job)
-{
-    const struct brain *own = &inquiry->own;
-    const struct class *class = own->state->classes.classes.items[job->pending_bucket->class];
-    uint64_t key = class->serial << 17 | (uint64_t)job->queue << 1 | job->is_preemptible;
-    uint64_t place;
-    struct why why;
-
-    assert(job->queue < 1 << 16);
-    if (inquiry->admitted_in != own->world || inquiry->admissions.count == ADMITTED_MOST) {
-        map_release(&inquiry->admitted);
-        inquiry->admissions.count = 0;
-        inquiry->admitted_in = own->world;
-    }
-    if (!map_get(&inquiry->admitted, key, &place)) {
-        sched_admit(own->state, state_request(own->state, job), job->queue, job->is_preemptible,
-                    &why);
-        place = inquiry->admissions.count;
-        map_set(&inquiry->admitted, key, place);
-        list_add(&inquiry->admissions, why);
-    }
-    return &inquiry->admissions.items[place];
 }

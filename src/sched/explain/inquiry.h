@@ -32,16 +32,9 @@ struct inquiry {
     struct layout layout;       /* made from the state */
     struct keepouts keepouts;   /* made from the state, if the brain's are out of date */
     struct class_table classes; /* of hypothetical requests */
-    /* Whether jobs could ever run, by class, queue and whether they are preemptible: indices. */
-    struct map admitted;
-    LIST(struct why) admissions;
-    uint64_t admitted_in; /* the world of that brain that these are for */
 };
 
 /* The asker's brain, updated to the other one. Its arena is cleared. */
 struct brain *inquiry_follow(struct inquiry *inquiry, const struct brain *brain);
-
-/* sched_admit() for a waiting job of that brain, remembered until the world changes. */
-const struct why *inquiry_admit(struct inquiry *inquiry, const struct job *job);
 
 #endif

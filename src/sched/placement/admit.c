@@ -5,6 +5,7 @@
 #include <assert.h>
 
 #include "core/job/role.h"
+#include "sched/ordering/pending.h"
 #include "sched/ordering/quota_check.h"
 #include "sched/placement/place.h"
 
@@ -200,6 +201,36 @@ void sched_admit(const struct state *state, const struct request *request, uint3
     fleet_release(&empty.fleet);
     layout_release(&empty.layout);
     arena_release(&empty.arena);
+}
+
+enum { ADMISSIONS_MOST = 4096 };
+
+const struct why *admissions_ask(struct admissions *admissions, const struct state *state,
+                                 uint64_t world, const struct job *job)
+{
+    const struct class *class = state->classes.classes.items[job->pending_bucket->class];
+    uint64_t key = class->serial << 17 | (uint64_t)job->queue << 1 | job->is_preemptible;
+    uint64_t place;
+    struct why why;
+
+    assert(job->queue < 1 << 16);
+    if (admissions->world != world || admissions->answers.count == ADMISSIONS_MOST) {
+        admissions_release(admissions);
+        admissions->world = world;
+    }
+    if (!map_get(&admissions->places, key, &place)) {
+        sched_admit(state, &class->request, job->queue, job->is_preemptible, &why);
+        place = admissions->answers.count;
+        map_set(&admissions->places, key, place);
+        list_add(&admissions->answers, why);
+    }
+    return &admissions->answers.items[place];
+}
+
+void admissions_release(struct admissions *admissions)
+{
+    map_release(&admissions->places);
+    list_release(&admissions->answers);
 }
 
 void sched_admit_user(const struct state *state, const struct request *request, uint32_t queue,

@@ -4,12 +4,26 @@
 
 /* admit - whether a job can ever run here: asked of an empty cluster */
 
+#include "base/map.h"
 #include "core/job/why.h"
 #include "core/state/state.h"
 
 /* Could a job like this ever run here? WHY_NONE, WHY_UNUSABLE, WHY_SPOT, or a `never`. */
 void sched_admit(const struct state *state, const struct request *request, uint32_t queue,
                  bool is_preemptible, struct why *ret_why);
+
+/* Answers for waiting jobs, by class, queue and whether they are preemptible: asking the whole
+ * cluster is too much for each plan. */
+struct admissions {
+    struct map places; /* indices */
+    LIST(struct why) answers;
+    uint64_t world; /* that the answers are for; it counts changes of nodes, pools and limits */
+};
+
+/* sched_admit() for the job, remembered until the world is another one. */
+const struct why *admissions_ask(struct admissions *admissions, const struct state *state,
+                                 uint64_t world, const struct job *job);
+void admissions_release(struct admissions *admissions);
 
 /* Could this user ever run it? WHY_NONE or NEVER_QUOTA. A user that the state does not know has
  * the number after its last. */
