@@ -45,8 +45,9 @@ struct brain {
     struct plain plain;
     plain_claim_list claims; /* of a queue, in this plan */
     struct admissions admissions;
-    LIST(uint64_t) running_work; /* by queue (claims.c), in the plan */
-    uint64_t running_work_in;
+    LIST(uint64_t) running_work; /* by queue (claims.c) */
+    uint64_t running_work_in;    /* the plan in which it was added up */
+    usec_t running_work_at;      /* when */
     struct preempt preempt;
     struct reclaim reclaim;
     struct elastic elastic;

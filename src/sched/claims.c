@@ -9,7 +9,7 @@
 enum {
     SLIP = 16,           /* one that is served first may be delayed by 1/16 of its own length */
     SLIP_SHORTER = 8,    /* by jobs of at most 1/8 of its length */
-    LOOK_JOBS = 256,     /* that run: for each so many, claims are as good for a second */
+    LOOK_JOBS = 256,     /* that run: for each so many, what was found is as good for a second */
     PACKED_PERCENT = 90, /* of the cluster are used when jobs are served in order */
 };
 
@@ -21,14 +21,21 @@ static void look_again(struct brain *brain, usec_t at)
     brain_review(brain, at > least ? at : least);
 }
 
+/* How long a look at all running jobs is as good: with few of them, not at all. */
+static usec_t fresh_for(const struct brain *brain)
+{
+    return (usec_t)(brain->ends.count / LOOK_JOBS) * USEC_PER_SEC;
+}
+
 /* What runs for each queue: usual run time (ms) x share (2^10). One that has outlived it goes on
- * half as long. No job starts or ends between the claims of one queue and those of the next. */
+ * half as long. */
 static void add_up_work(struct brain *brain)
 {
     const struct state *state = brain->state;
 
     list_zero(&brain->running_work, brain->pending.queues.count);
     brain->running_work_in = brain->plans;
+    brain->running_work_at = state->now;
     for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
         const struct job_run *run = at.job->run;
         if (at.job->queue >= brain->running_work.count || !run->lease)
@@ -45,7 +52,10 @@ static void add_up_work(struct brain *brain)
 
 static uint64_t running_work(struct brain *brain, uint32_t queue)
 {
-    if (brain->running_work_in != brain->plans)
+    bool is_fresh = brain->running_work_in == brain->plans ||
+                    brain->state->now - brain->running_work_at < fresh_for(brain);
+
+    if (!is_fresh || queue >= brain->running_work.count)
         add_up_work(brain);
     return brain->running_work.items[queue];
 }
@@ -170,9 +180,8 @@ static struct job *claimant(const struct brain *brain, size_t i)
 static bool is_fresh(const struct brain *brain, const struct pending_queue *queue)
 {
     const struct job *job = queue->claim != 0 ? state_job(brain->state, queue->claim) : NULL;
-    usec_t fresh = (usec_t)(brain->ends.count / LOOK_JOBS) * USEC_PER_SEC;
 
-    return queue->looked_in > 0 && brain->state->now - queue->looked_at < fresh &&
+    return queue->looked_in > 0 && brain->state->now - queue->looked_at < fresh_for(brain) &&
            (queue->claim == 0 || (job && job->pending_bucket && queue->claim_at != 0));
 }
 

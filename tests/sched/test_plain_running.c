@@ -123,6 +123,16 @@ static void compare_order(struct model *model, const struct plain_running *runni
     for (struct plain_walk at = plain_running_first(running); at.job; plain_running_next(&at), i++)
         assert_int_equal(at.job->job.id, model->jobs.items[i].job.id);
     assert_int_equal(i, model->jobs.count);
+    i = 0;
+    struct plain_walk walk = plain_running_first(running);
+    for (plain_running_skip_to_waiting(&walk); walk.job; plain_running_skip_to_waiting(&walk)) {
+        while (model->jobs.items[i].real != REAL_WAITS)
+            i++;
+        assert_int_equal(walk.job->job.id, model->jobs.items[i++].job.id);
+        plain_running_next(&walk);
+    }
+    for (; i < model->jobs.count; i++)
+        assert_int_not_equal(model->jobs.items[i].real, REAL_WAITS);
     assert_int_equal(running->held, model->held);
     LIST_EACH (const struct plain_started, started, &model->jobs)
         assert_int_equal(plain_running_find(running, started->job.id)->run, started->run);

@@ -650,10 +650,10 @@ void plain_list(const struct plain *plain, const struct state *state, uint32_t n
     if (number >= plain->queues.count)
         return;
     const struct plain_queue *queue = &plain->queues.items[number];
-    for (struct plain_walk walk = plain_running_first(&queue->running); walk.job;
-         plain_running_next(&walk)) {
-        if (walk.job->real == REAL_WAITS)
-            add_claim(queue, &walk.job->job, walk.job->start, walk.job->protected, false, ret);
+    struct plain_walk walk = plain_running_first(&queue->running);
+    for (plain_running_skip_to_waiting(&walk); walk.job; plain_running_skip_to_waiting(&walk)) {
+        add_claim(queue, &walk.job->job, walk.job->start, walk.job->protected, false, ret);
+        plain_running_next(&walk);
     }
     foresee(plain, queue, state->now, ret);
     list_sort(ret, compare_claims);

@@ -49,7 +49,8 @@ static uint32_t find_entry(const struct plain_block *block, usec_t limit, uint64
     return low;
 }
 
-static const struct plain_sum no_jobs = { .least = { USEC_NEVER, USEC_NEVER, USEC_NEVER } };
+static const struct plain_sum no_jobs = { .least = { USEC_NEVER, USEC_NEVER, USEC_NEVER,
+                                                     USEC_NEVER } };
 
 static void set_sum(struct plain_running *running, size_t number, const struct plain_sum *sum)
 {
@@ -147,6 +148,10 @@ static struct plain_entry entry_of(const struct plain_started *started, uint32_t
 {
     usec_t run = plain_run_until(started, now), known = plain_run_known(started, now);
     bool moves = started->real == REAL_RUNS && run >= known;
+    enum plain_time kind = started->real == REAL_ENDED   ? PLAIN_ENDS
+                           : started->real == REAL_WAITS ? PLAIN_WAITS
+                           : moves                       ? PLAIN_MOVES
+                                                         : PLAIN_FIXED;
 
     return (struct plain_entry){
         .limit = started->limit,
@@ -154,9 +159,7 @@ static struct plain_entry entry_of(const struct plain_started *started, uint32_t
         .number = started->number,
         .slot = slot,
         .share = started->job.share,
-        .kind = started->real == REAL_ENDED ? PLAIN_ENDS
-                : moves                     ? PLAIN_MOVES
-                                            : PLAIN_FIXED,
+        .kind = (uint8_t)kind,
     };
 }
 
@@ -222,9 +225,22 @@ usec_t plain_running_known(struct plain_running *running, usec_t now)
         update(running, slot, now);
         fixed = least_of(running, PLAIN_FIXED);
     }
-    usec_t moves = least_of(running, PLAIN_MOVES);
+    usec_t moves = least_of(running, PLAIN_MOVES), waits = least_of(running, PLAIN_WAITS);
     moves = moves == USEC_NEVER ? moves : moves + now;
+    fixed = fixed < waits ? fixed : waits;
     return fixed < moves ? fixed : moves;
+}
+
+void plain_running_skip_to_waiting(struct plain_walk *walk)
+{
+    const struct plain_running *running = walk->running;
+
+    while (walk->job && walk->job->real != REAL_WAITS) {
+        if (running->sums.items[walk->block].least[PLAIN_WAITS] == USEC_NEVER)
+            *walk = plain_running_at(running, walk->block + 1, 0);
+        else
+            plain_running_next(walk);
+    }
 }
 
 usec_t plain_running_shadow(const struct plain_running *running, uint32_t left, uint32_t *ret_extra)

@@ -59,7 +59,8 @@ struct plain_started {
 /* Which of the times of a block an entry counts for. */
 enum plain_time {
     PLAIN_ENDS,  /* its end: it has ended in the real schedule */
-    PLAIN_FIXED, /* it does not end before then: it waits, or has not reached its stated run time */
+    PLAIN_WAITS, /* it does not end before then: it waits in the real schedule, */
+    PLAIN_FIXED, /* or it runs, and has not reached its stated run time */
     PLAIN_MOVES, /* the same, less now: it runs */
     PLAIN_TIMES,
 };
@@ -135,6 +136,9 @@ usec_t plain_running_known(struct plain_running *running, usec_t now);
 usec_t plain_running_shadow(const struct plain_running *running, uint32_t left,
                             uint32_t *ret_extra);
 void plain_running_release(struct plain_running *running);
+
+/* The first at or after this one, or NULL, that waits in the real schedule. */
+void plain_running_skip_to_waiting(struct plain_walk *walk);
 
 static inline struct plain_walk plain_running_at(const struct plain_running *running, size_t block,
                                                  uint32_t number)
