@@ -58,10 +58,11 @@ check-kube:
 	@$(MAKE) --no-print-directory all
 	@$(MESON) test -C $(BUILD) --no-rebuild --print-errorlogs --timeout-multiplier 3 --suite kube
 
+# BENCH: options of tools/bench/run, such as --write doc/results-bench.md or the names of figures.
 bench: | packages
 	@[ -f $(BUILD)-release/build.ninja ] || $(MESON) setup $(BUILD)-release --buildtype release >/dev/null
 	@ninja -C $(BUILD)-release -j $(JOBS) --quiet tarn tarnd src/shim/tarn-shim tools/bench/stamp tools/bench/brain tools/bench/tenants tools/bench/past tests/device/nvml/libnvidia-ml.so.1
-	@tools/bench/run $(BUILD)-release
+	@tools/bench/run $(BUILD)-release $(BENCH)
 
 results: | packages
 	@[ -f $(BUILD)-release/build.ninja ] || $(MESON) setup $(BUILD)-release --buildtype release >/dev/null
