@@ -20,7 +20,7 @@ static struct map_slot *find(const struct map *map, uint64_t key)
 {
     size_t at = (size_t)mix(key) & (map->capacity - 1);
 
-    while (map->slots[at].used && map->slots[at].key != key)
+    while (map->slots[at].key != 0 && map->slots[at].key != key)
         at = (at + 1) & (map->capacity - 1);
     return &map->slots[at];
 }
@@ -32,7 +32,7 @@ static void grow(struct map *map)
     map->capacity = old.capacity ? old.capacity * 2 : 16;
     map->slots = mem_zero(map->capacity, sizeof(map->slots[0]));
     for (size_t i = 0; i < old.capacity; i++) {
-        if (old.slots[i].used)
+        if (old.slots[i].key != 0)
             *find(map, old.slots[i].key) = old.slots[i];
     }
     free(old.slots);
@@ -40,44 +40,58 @@ static void grow(struct map *map)
 
 bool map_get(const struct map *map, uint64_t key, uint64_t *ret_value)
 {
-    if (map->count == 0)
+    if (map->count == 0 || (key == 0 && !map->has_zero))
         return false;
 
-    const struct map_slot *slot = find(map, key);
-    if (slot->used)
-        *ret_value = slot->value;
-    return slot->used;
+    const struct map_slot *slot = key != 0 && map->capacity > 0 ? find(map, key) : NULL;
+    if (key != 0 && (!slot || slot->key == 0))
+        return false;
+    *ret_value = slot ? slot->value : map->zero;
+    return true;
 }
 
 void map_set(struct map *map, uint64_t key, uint64_t value)
 {
+    if (key == 0) {
+        map->count += !map->has_zero;
+        map->has_zero = true;
+        map->zero = value;
+        return;
+    }
     if ((map->count + 1) * 3 > map->capacity * 2)
         grow(map);
-
     struct map_slot *slot = find(map, key);
-    map->count += !slot->used;
-    *slot = (struct map_slot){ .key = key, .value = value, .used = true };
+    map->count += slot->key == 0;
+    *slot = (struct map_slot){ .key = key, .value = value };
 }
 
 bool map_remove(struct map *map, uint64_t key)
 {
     if (map->count == 0)
         return false;
+    if (key == 0) {
+        bool had_zero = map->has_zero;
+        map->count -= had_zero;
+        map->has_zero = false;
+        return had_zero;
+    }
+    if (map->capacity == 0)
+        return false;
     struct map_slot *slot = find(map, key);
-    if (!slot->used)
+    if (slot->key == 0)
         return false;
 
     /* Close the gap: what was pushed past it moves back, so that a search never stops early. */
     size_t mask = map->capacity - 1;
     size_t gap = (size_t)(slot - map->slots);
-    for (size_t at = (gap + 1) & mask; map->slots[at].used; at = (at + 1) & mask) {
+    for (size_t at = (gap + 1) & mask; map->slots[at].key != 0; at = (at + 1) & mask) {
         size_t home = (size_t)mix(map->slots[at].key) & mask;
         if (((at - home) & mask) >= ((at - gap) & mask)) {
             map->slots[gap] = map->slots[at];
             gap = at;
         }
     }
-    map->slots[gap].used = false;
+    map->slots[gap].key = 0;
     map->count--;
     return true;
 }
@@ -86,6 +100,21 @@ void map_release(struct map *map)
 {
     free(map->slots);
     *map = (struct map){ 0 };
+}
+
+bool map_next(const struct map *map, size_t *at, struct map_slot *ret)
+{
+    for (; *at < map->capacity; (*at)++) {
+        if (map->slots[*at].key == 0)
+            continue;
+        *ret = map->slots[(*at)++];
+        return true;
+    }
+    if (*at > map->capacity || !map->has_zero)
+        return false;
+    *ret = (struct map_slot){ .value = map->zero };
+    (*at)++;
+    return true;
 }
 
 /* FNV-1a, then mixed: short, and the same on every machine. */

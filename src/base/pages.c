@@ -60,10 +60,10 @@ void pages_remove(struct pages *pages, uint64_t number)
 
 void pages_release(struct pages *pages)
 {
-    for (size_t i = 0; i < pages->pages.capacity; i++) {
-        if (pages->pages.slots[i].used)
-            free((void *)(uintptr_t)pages->pages.slots[i].value);
-    }
+    struct map_slot page;
+
+    for (size_t at = 0; map_next(&pages->pages, &at, &page);)
+        free((void *)(uintptr_t)page.value);
     map_release(&pages->pages);
     pages->count = 0;
 }

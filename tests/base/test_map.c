@@ -96,6 +96,15 @@ static void a_map_does_as_a_plain_array_does(void **state)
         uint64_t value;
         assert_int_equal(map_get(&map, i * UINT64_C(0x100000001), &value), used[i]);
     }
+    struct map_slot slot;
+    size_t seen = 0;
+    for (size_t at = 0; map_next(&map, &at, &slot); seen++) {
+        size_t i = (size_t)(slot.key / UINT64_C(0x100000001));
+        assert_true(used[i]);
+        assert_int_equal(slot.value, values[i]);
+        used[i] = false; /* once */
+    }
+    assert_int_equal(seen, count);
     map_release(&map);
 }
 

@@ -46,11 +46,11 @@ static usec_t wait_of(const struct login_rate *rate, uint64_t key, usec_t step, 
 static void drop_paid(struct login_rate *rate, usec_t now)
 {
     struct map kept = { 0 };
+    struct map_slot slot;
 
-    for (size_t i = 0; i < rate->due.capacity; i++) {
-        const struct map_slot *slot = &rate->due.slots[i];
-        if (slot->used && (usec_t)slot->value > now)
-            map_set(&kept, slot->key, slot->value);
+    for (size_t at = 0; map_next(&rate->due, &at, &slot);) {
+        if ((usec_t)slot.value > now)
+            map_set(&kept, slot.key, slot.value);
     }
     map_release(&rate->due);
     rate->due = kept;

@@ -11,7 +11,11 @@
 #include "sched/ordering/pending.h"
 #include "store/estimate_store.h"
 
-enum { FLUSH_MS = 1000, COLD_ENDS = 20 /* fewer jobs have ended: little is known */ };
+enum {
+    FLUSH_MS = 1000,
+    COLD_ENDS = 20, /* fewer jobs have ended: little is known */
+    NOTES_MOST = 16384,
+};
 
 /* An estimate whose job has not started. */
 struct note {
@@ -142,6 +146,8 @@ void estimate_book_shown(struct estimate_book *book, const struct job *job,
     uint64_t last;
 
     if (map_get(&book->last, job->id, &last) && !is_news(&book->notes.items[last - 1], &range))
+        return;
+    if (book->unused.count == 0 && book->notes.count == NOTES_MOST)
         return;
     enum wait_kind kind = is_forecast ? kind_of(job) : WAIT_FAR;
     struct note note = { job->id, now, wait_from(now, guaranteed), range, kind, 0 };

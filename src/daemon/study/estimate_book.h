@@ -9,6 +9,8 @@
  * (forecast/stretch.h). Rows are written once a second (store/estimate_store.h), and the next
  * daemon learns from them again.
  *
+ * At most 16,384 estimates of jobs that have not started are kept; others are not recorded.
+ *
  * If the file cannot be used (damaged, disk full), it still learns in memory.
  *
  * Order of calls:  create, (range | shown | changed | report)*, destroy

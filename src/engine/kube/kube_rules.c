@@ -299,13 +299,12 @@ static uint64_t sum_at(const struct map *sums, const char *domain)
 static int64_t least_of(const struct map *sums, int64_t domains)
 {
     uint64_t least = INT64_MAX;
+    struct map_slot sum;
 
     if ((int64_t)sums->count < domains)
         return 0;
-    for (size_t i = 0; i < sums->capacity; i++) {
-        if (sums->slots[i].used && sums->slots[i].value < least)
-            least = sums->slots[i].value;
-    }
+    for (size_t at = 0; map_next(sums, &at, &sum);)
+        least = sum.value < least ? sum.value : least;
     return (int64_t)least;
 }
 

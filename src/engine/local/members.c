@@ -539,10 +539,10 @@ int members_init(struct members *members, struct error *err)
 
 static void table_release(struct members *members)
 {
-    for (size_t i = 0; i < members->table.capacity; i++) {
-        if (!members->table.slots[i].used)
-            continue;
-        struct member *member = (struct member *)(uintptr_t)members->table.slots[i].value;
+    struct map_slot slot;
+
+    for (size_t at = 0; map_next(&members->table, &at, &slot);) {
+        struct member *member = (struct member *)(uintptr_t)slot.value;
         while (member) {
             struct member *next = member->next;
 
