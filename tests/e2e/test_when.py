@@ -258,7 +258,7 @@ def test_when_would_a_job_start_that_nobody_submitted(api, daemon):
     assert behind["end"]["expected"] > behind["start"]["expected"]
     assert len(api.jobs()) == 4
     tarn(daemon, "when", status=2)
-    tarn(daemon, "when", "--gpus", "1", "extra", status=2)
+    assert "no such script" in tarn(daemon, "when", "--gpus", "1", "extra", status=1)
 
 
 def test_choose_says_where_its_wait_comes_from(api, daemon):
@@ -266,6 +266,23 @@ def test_choose_says_where_its_wait_comes_from(api, daemon):
     api.wait_state(submit(api, 600, 4, max_duration="1h"), "running")
     said = tarn(daemon, "choose", "--gpus", "1")
     assert "tarn when forecasts the start" in said, said
+
+
+def test_when_would_the_job_of_a_file_start(api, daemon, tmp_path):
+    big, script, stages = tmp_path / "big.yaml", tmp_path / "train.sh", tmp_path / "stages.yaml"
+    big.write_text("gpus: 5\nmax_duration: 1h\ncommand: [train]\n")
+    assert "no node has more than 4" in tarn(daemon, "when", "-f", str(big), status=1)
+    big.write_text("gpus: 4\ncpus: 0.01\nmax_duration: 90m\ncommand: [train]\n")
+    said = json.loads(tarn(daemon, "when", "--json", "-f", str(big)))
+    assert said["now"] and said["end"]["limits_only"] > said["start"]["expected"]
+    script.write_text("#!/bin/sh\n#SBATCH --gpus=5\ntrue\n")
+    assert "no node has more than 4" in tarn(daemon, "when", "--cpus", "0.01", str(script), status=1)
+    assert "would start now" in tarn(daemon, "when", "--cpus", "0.01", "--", "train", "--lr", "0.1")
+    assert "No such file" in tarn(daemon, "when", "-f", str(tmp_path / "absent.yaml"), status=1)
+    stages.write_text("stages:\n  a: {command: [train]}\n")
+    assert "expected one job" in tarn(daemon, "when", "-f", str(stages), status=1)
+    big.write_text("gpus: 4\ncommand: [train]\nmax_duratoin: 1h\n")
+    assert "big.yaml:3" in tarn(daemon, "when", "-f", str(big), status=1)
 
 
 def test_many_may_ask_when_at_once(api, daemon):

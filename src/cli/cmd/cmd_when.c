@@ -49,25 +49,44 @@ static int when_one(const struct each *each)
     return 0;
 }
 
-/* Options that ask for something, and no job: about one that might be submitted. */
-static int when_like(struct sbatch *sbatch)
+static int ask_when(const struct sbatch *sbatch, const json_t *job)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
     AUTO(json) json_t *when = NULL;
     struct error err;
 
-    int code = sbatch_finish(sbatch, &err);
-    if (code == 0) {
-        json_object_set_new(sbatch->job, "command", json_pack("[s]", "job"));
-        json_object_set_new(sbatch->job, "sender_cwd", json_string("/"));
-        code = session_open(&session, &err);
-    }
+    int code = session_open(&session, &err);
     if (code == 0)
-        code = session_send(&session, "POST", "/v1/when", sbatch->job, &when, &err);
+        code = session_send(&session, "POST", "/v1/when", job, &when, &err);
     if (code < 0)
         return complain(&err);
     show_when(when, sbatch->is_json, sbatch->is_quiet);
     return 0;
+}
+
+/* Options that ask for something, and no job: about one that might be submitted. */
+static int when_like(struct sbatch *sbatch)
+{
+    struct error err;
+
+    if (sbatch_finish(sbatch, &err) < 0)
+        return complain(&err);
+    json_object_set_new(sbatch->job, "command", json_pack("[s]", "job"));
+    json_object_set_new(sbatch->job, "sender_cwd", json_string("/"));
+    return ask_when(sbatch, sbatch->job);
+}
+
+/* A file, a script or a command: about the job that tarn submit would make of it. */
+static int when_sent(int argc, char **argv)
+{
+    AUTO_RELEASE(sending) struct sending sending;
+    struct error err;
+
+    if (sending_read(&sending, argc, argv, &err) < 0) {
+        complain(&err);
+        return sending.is_usage ? 2 : 1;
+    }
+    return ask_when(&sending.sbatch, sending.document);
 }
 
 /* Options of a job come before anything that is no option, and there is no number. */
@@ -91,7 +110,7 @@ static bool is_about_no_job(int argc, char **argv)
     return has_more;
 }
 
-/* With options instead of a number: those of submit, read by wire/job/sbatch.h. */
+/* With options instead of a number: those of submit, with what would be submitted or without. */
 int run_when(const struct options *arguments)
 {
     struct options options;
@@ -107,9 +126,8 @@ int run_when(const struct options *arguments)
     status = 2;
     if (sbatch_parse_args(&sbatch, arguments->argc, arguments->argv, 1, &rest, &err) < 0)
         complain(&err);
-    else if (rest < arguments->argc)
-        usage_wrong("when", "'%s': expected the number of a job, or options of one",
-                    arguments->argv[rest]);
+    else if (sbatch.file || sbatch.wrap || rest < arguments->argc)
+        status = when_sent(arguments->argc, arguments->argv);
     else {
         if (sbatch.socket)
             use_socket(sbatch.socket);
