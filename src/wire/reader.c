@@ -226,27 +226,6 @@ int reader_integer(const struct reader *reader, const json_t *object, const char
     return 0;
 }
 
-const char *number_spell(const json_t *number, char *buffer)
-{
-    if (json_is_integer(number)) {
-        snprintf(buffer, READER_SCALAR_SIZE, "%" JSON_INTEGER_FORMAT, json_integer_value(number));
-        return buffer;
-    }
-    /* jansson writes numbers the same way in every locale; 17 digits always read back the same. */
-    for (size_t digits = 15; digits <= 17; digits++) {
-        char *spelt = json_dumps(number, JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
-        json_t *again = json_loads(spelt, JSON_DECODE_ANY, NULL);
-        bool is_same = json_equal(again, number);
-
-        snprintf(buffer, READER_SCALAR_SIZE, "%s", spelt);
-        json_decref(again);
-        free(spelt);
-        if (is_same)
-            break;
-    }
-    return buffer;
-}
-
 int reader_scalar(const struct reader *reader, const json_t *object, const char *key,
                   const char *expected, char *buffer, const char **ret_text)
 {
