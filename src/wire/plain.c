@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/plain.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "wire/json.h"
 
 /* Digits of a decimal number at s in JSON's spelling, or false when it is no number. */
 static bool spell_number(const char *s, struct text *json)
@@ -55,7 +58,7 @@ static json_t *based_number(const char *s)
     return json_integer((json_int_t)strtoll(s + 2, NULL, is_hexadecimal ? 16 : 8));
 }
 
-json_t *plain_parse(const char *s)
+static json_t *plain_value(const char *s)
 {
     static const char *const nulls[] = { "", "~", "null", "Null", "NULL", NULL };
     static const char *const trues[] = { "true", "True", "TRUE", NULL };
@@ -97,4 +100,40 @@ const char *number_spell(const json_t *number, char *buffer)
             break;
     }
     return buffer;
+}
+
+/* How JSON and tarn write a value that is no string. */
+static const char *spelling(const json_t *value, char *buffer)
+{
+    return json_is_number(value) ? number_spell(value, buffer)
+           : json_is_true(value) ? "true"
+                                 : "false";
+}
+
+/* ret_is_plain: whether nothing is lost when the value stands for the text. */
+static json_t *value_of_text(const char *text, bool *ret_is_plain)
+{
+    char buffer[NUMBER_SPELL_SIZE];
+    json_t *value = plain_value(text);
+
+    *ret_is_plain = value && (json_is_null(value) || string_equal(spelling(value, buffer), text));
+    return value;
+}
+
+json_t *plain_parse(const char *text)
+{
+    bool is_plain;
+    AUTO(json) json_t *value = value_of_text(text, &is_plain);
+
+    return is_plain ? json_incref(value) : NULL;
+}
+
+json_t *plain_read(const json_t *given)
+{
+    bool is_plain = true;
+    AUTO(json)
+    json_t *value =
+        json_is_string(given) ? value_of_text(json_string_value(given), &is_plain) : NULL;
+
+    return json_incref(value && !is_plain ? value : (json_t *)(uintptr_t)given);
 }

@@ -339,7 +339,6 @@ static int load(struct loader *loader, const char *text, size_t length)
 
     if (!yaml_parser_initialize(&parser))
         abort();
-    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
     while (!at_end && code == 0) {
         yaml_event_t event;

@@ -207,7 +207,7 @@ static void what_is_wrong_has_its_place(void **state)
         { kueue_import, "---\nname: x\n", "t: kind: expected the kind of the object" },
         { kueue_import, "a: [\n", "t:2:1: " },
         { kueue_import, "kind: X\nmetadata: {name: x}\nspec: 5\n",
-          "t:3: spec: a number, expected a map" },
+          "t:3: X x: spec: a number, expected a map" },
         { kueue_import, "---\n" CLUSTER_QUEUE("a", QUOTA("nominalQuota: many")),
           "t:2: ClusterQueue a: nominalQuota: \"many\", expected a quantity such as 8, 500m or "
           "36Gi" },
@@ -220,6 +220,12 @@ static void what_is_wrong_has_its_place(void **state)
           "ClusterQueue a: name: nothing, expected the name of a flavor" },
         { kueue_import, CLUSTER_QUEUE("a", "fairSharing: {weight: much}"),
           "t:1: ClusterQueue a: weight: \"much\", expected a weight such as 2" },
+        { kueue_import, CLUSTER_QUEUE("a", "cohort: 7"),
+          "t:1: ClusterQueue a: cohort: expected a string, not a number" },
+        { kueue_import, "{kind: LocalQueue, metadata: {name: b, namespace: 7}}",
+          "t:1: LocalQueue b: namespace: expected a string, not a number" },
+        { volcano_import, "{kind: Queue, metadata: {name: q}, spec: {reclaimable: \"false\"}}",
+          "t:1: Queue q: reclaimable: expected true or false, not a string" },
         { volcano_import, "{kind: Queue, metadata: {name: q}, spec: {capability: 5}}",
           "Queue q: a number, expected a map from resource to quantity" },
         { volcano_import, "{kind: Queue, metadata: {name: q}, spec: {deserved: {cpu: -5}}}",
@@ -235,6 +241,18 @@ static void what_is_wrong_has_its_place(void **state)
                      made.code < 0 ? made.err.text : text_string(&made.config));
         release(&made);
     }
+}
+
+/* A byte order mark, directives, and the end of a document before the next directives. */
+static void files_may_say_how_they_are_written(void **state)
+{
+    (void)state;
+    expect(
+        volcano_import,
+        "\xef\xbb\xbf# site\n%YAML 1.2\n---\n{kind: Queue, metadata: {name: a}}\n...\n"
+        "%YAML 1.1\n---\n{kind: Queue, metadata: {name: 1.10}, spec: {reclaimable: False}}\n"
+        "---\n{kind: Queue, metadata: {name: c}}\n",
+        "queues:\n  a:\n    weight: 1\n    preemptible: true\n  \"1.10\":\n    weight: 1\n  c:\n");
 }
 
 static void nothing_is_an_empty_configuration(void **state)
@@ -279,6 +297,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(amounts_beyond_tarns_are_reduced),
         cmocka_unit_test(a_guarantee_is_at_most_the_limit),
         cmocka_unit_test(what_is_wrong_has_its_place),
+        cmocka_unit_test(files_may_say_how_they_are_written),
         cmocka_unit_test(nothing_is_an_empty_configuration),
         cmocka_unit_test(too_deep_trees_are_raised),
     };

@@ -13,6 +13,7 @@
 #include "core/state/agenda.h"
 #include "time/begin.h"
 #include "wire/job/pattern.h"
+#include "wire/json.h"
 #include "wire/where_text.h"
 
 enum {
@@ -321,8 +322,10 @@ static int read_oom(const struct draft_key *key, struct job_draft *draft)
         { "memory", .read = read_factor, .expected = "a factor like x1.5" },
     };
 
+    AUTO(json) json_t *value = plain_read(key->value);
+
     draft->gives_oom = true;
-    if (json_is_false(key->value))
+    if (json_is_false(value))
         return 0;
     if (!json_object_get(key->value, "memory"))
         return key_fail(key, -EINVAL, "expected {memory: x1.5}, or false");

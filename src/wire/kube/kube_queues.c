@@ -184,6 +184,29 @@ void kube_amounts_read(struct kube_queues *queues, struct kube_amounts *amounts,
     }
 }
 
+bool kube_bool(struct kube_queues *queues, const struct kube_object *object, const json_t *map,
+               const char *key, bool usual)
+{
+    struct reader reader = kube_object_reader(object, queues->err);
+    int code = reader_bool(&reader, map, key, &usual);
+
+    if (code < 0 && queues->code == 0)
+        queues->code = code;
+    return usual;
+}
+
+const char *kube_string(struct kube_queues *queues, const struct kube_object *object,
+                        const json_t *map, const char *key)
+{
+    struct reader reader = kube_object_reader(object, queues->err);
+    const char *string = NULL;
+    int code = reader_string(&reader, map, key, SIZE_MAX, &string);
+
+    if (code < 0 && queues->code == 0)
+        queues->code = code;
+    return string && string[0] ? string : NULL;
+}
+
 int64_t kube_weight(struct kube_queues *queues, const struct kube_object *object, const json_t *map,
                     const char *key)
 {

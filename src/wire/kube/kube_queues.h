@@ -92,6 +92,12 @@ bool kube_quantity(struct kube_queues *queues, const struct kube_object *object,
 /* "cpu: 4, nvidia.com/gpu: 8" as nominal amounts. */
 void kube_amounts_read(struct kube_queues *queues, struct kube_amounts *amounts,
                        const struct kube_object *object, const json_t *map);
+/* true or false; usual: not given. */
+bool kube_bool(struct kube_queues *queues, const struct kube_object *object, const json_t *map,
+               const char *key, bool usual);
+/* NULL: not given, or empty. */
+const char *kube_string(struct kube_queues *queues, const struct kube_object *object,
+                        const json_t *map, const char *key);
 /* A weight as in "2" or "500m": rounded up to a whole number, which is reported. 0: not given. */
 int64_t kube_weight(struct kube_queues *queues, const struct kube_object *object, const json_t *map,
                     const char *key);

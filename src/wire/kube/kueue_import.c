@@ -146,12 +146,12 @@ static void add_quotas(struct kueue *kueue, struct kube_queue *queue)
 
 /* ---- cohorts ---- */
 
-static const char *first_string(const json_t *map, const char *key, const char *other)
+static const char *first_string(struct kueue *kueue, const struct kube_object *object,
+                                const char *key, const char *other)
 {
-    const char *value = json_string_value(reader_get(map, key));
+    const char *value = kube_string(kueue->queues, object, object->spec, key);
 
-    value = value ? value : json_string_value(reader_get(map, other));
-    return value && value[0] ? value : NULL;
+    return value ? value : kube_string(kueue->queues, object, object->spec, other);
 }
 
 /* One that is only mentioned is one without quotas of its own. */
@@ -174,7 +174,7 @@ static void add_cohort(struct kueue *kueue, const struct kube_object *object)
         return;
     queue->is_group = true;
     queue->parent_kind = cohort;
-    queue->parent_origin = first_string(object->spec, "parentName", "parent");
+    queue->parent_origin = first_string(kueue, object, "parentName", "parent");
     queue->is_closed = !queue->parent_origin;
     add_quotas(kueue, queue);
     queue->models.count = 0; /* those of its members count */
@@ -182,7 +182,7 @@ static void add_cohort(struct kueue *kueue, const struct kube_object *object)
 
 static void add_parent_cohort(struct kueue *kueue, const struct kube_object *object)
 {
-    const char *parent = first_string(object->spec, "parentName", "parent");
+    const char *parent = first_string(kueue, object, "parentName", "parent");
 
     if (parent)
         want_cohort(kueue, parent);
@@ -240,7 +240,7 @@ static void report_queue(struct kueue *kueue, const struct kube_object *object)
 
 static void add_cluster_queue(struct kueue *kueue, const struct kube_object *object)
 {
-    const char *parent = first_string(object->spec, "cohort", "cohortName");
+    const char *parent = first_string(kueue, object, "cohort", "cohortName");
 
     if (parent)
         want_cohort(kueue, parent);
