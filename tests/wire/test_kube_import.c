@@ -247,12 +247,11 @@ static void what_is_wrong_has_its_place(void **state)
 static void files_may_say_how_they_are_written(void **state)
 {
     (void)state;
-    expect(
-        volcano_import,
-        "\xef\xbb\xbf# site\n%YAML 1.2\n---\n{kind: Queue, metadata: {name: a}}\n...\n"
-        "%YAML 1.1\n---\n{kind: Queue, metadata: {name: 1.10}, spec: {reclaimable: False}}\n"
-        "---\n{kind: Queue, metadata: {name: c}}\n",
-        "queues:\n  a:\n    weight: 1\n    preemptible: true\n  \"1.10\":\n    weight: 1\n  c:\n");
+    expect(volcano_import,
+           "\xef\xbb\xbf# site\n%YAML 1.2\n---\n{kind: Queue, metadata: {name: a}}\n...\n"
+           "%YAML 1.1\n---\n{kind: Queue, metadata: {name: 1.10}, spec: {reclaimable: False}}\n"
+           "---\n{kind: Queue, metadata: {name: c}}\n",
+           "  \"1.10\":\n    weight: 1\n    preemptible: never\n  c:\n    weight: 1\n");
 }
 
 static void nothing_is_an_empty_configuration(void **state)
