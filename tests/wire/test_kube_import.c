@@ -146,6 +146,50 @@ static void flavors_without_a_model_add_up(void **state)
         "  a:\n    parent: c\n    weight: 1\n    guarantee: {h100: 8, gpus: 14}\n");
 }
 
+/* Slices are models, shared devices GPUs, other accelerators a kind; what tarn does not know is
+ * reported, and is not taken for "no GPUs". */
+static void devices_of_all_kinds_are_counted(void **state)
+{
+    (void)state;
+#define DEVICES(list) "resourceGroups: [{flavors: [{name: f, resources: [" list "]}]}]"
+    expect(kueue_import,
+           CLUSTER_QUEUE("a", DEVICES("{name: nvidia.com/mig-1g.10gb, nominalQuota: 14}, "
+                                      "{name: nvidia.com/mig-3g.40gb, nominalQuota: 2}")),
+           "    guarantee: {mig-1g.10gb: 14, mig-3g.40gb: 2}\n"
+           "    limit: {mig-1g.10gb: 14, mig-3g.40gb: 2}\n"
+           "    models: [mig-1g.10gb, mig-3g.40gb]\n");
+    expect(kueue_import,
+           CLUSTER_QUEUE("a", DEVICES("{name: nvidia.com/gpu.shared, nominalQuota: 14}, "
+                                      "{name: habana.ai/gaudi, nominalQuota: 2}, "
+                                      "{name: aws.amazon.com/neuron, nominalQuota: 1}")),
+           "limit: {gpus: 14, npu: 3}\n");
+    expect(volcano_import,
+           "{kind: Queue, metadata: {name: a}, spec: {capability: {nvidia.com/mig-2g.20gb: 3}}}",
+           "limit: {mig-2g.20gb: 3}\n");
+    struct made made = try(kueue_import, "t",
+                           CLUSTER_QUEUE("a", DEVICES("{name: example.org/gpu, nominalQuota: 4}"))
+                               CLUSTER_QUEUE("b", DEVICES("{name: pods, nominalQuota: 9}")));
+    const char *first = strstr(text_string(&made.config), "  a:\n");
+    const char *next = strstr(text_string(&made.config), "  b:\n");
+    const char *closed = strstr(text_string(&made.config), "gpus: 0");
+    assert_true(first && next && closed > next);
+    assert_non_null(strstr(text_string(&made.report),
+                           "name=example.org/gpu: tarn has no quota of this resource"));
+    release(&made);
+}
+
+static void a_closed_queue_is_reported(void **state)
+{
+    (void)state;
+    struct made made = try(volcano_import, "t",
+                           "{kind: Queue, metadata: {name: a}, status: {state: Closed}}\n---\n"
+                           "{kind: Queue, metadata: {name: b}, status: {state: Open}}\n");
+    assert_string_equal(text_string(&made.report),
+                        "t:1: Queue a: state=Closed: no queue of tarn is closed; this one takes "
+                        "jobs: see `submit` of a queue\n");
+    release(&made);
+}
+
 static void a_queue_that_no_other_can_reach_has_a_limit(void **state)
 {
     (void)state;
@@ -290,6 +334,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_site_with_kueue),
         cmocka_unit_test(a_site_with_volcano),
         cmocka_unit_test(flavors_without_a_model_add_up),
+        cmocka_unit_test(devices_of_all_kinds_are_counted),
+        cmocka_unit_test(a_closed_queue_is_reported),
         cmocka_unit_test(a_queue_that_no_other_can_reach_has_a_limit),
         cmocka_unit_test(names_that_are_taken_get_a_number),
         cmocka_unit_test(rings_of_cohorts_are_cut),

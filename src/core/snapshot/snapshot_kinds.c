@@ -57,7 +57,7 @@ static const struct field node_fields[] = {
     RECORD_INT(struct node, 23, going_at, ""),
     RECORD_INT(struct node, 24, used_at,
                "journal time when a job last released resources on it, or when it was added"),
-    RECORD_TEXT(struct node, 25, drained, "while it is down: why an administrator drained it"),
+    RECORD_TEXT(struct node, 25, drained, "why an administrator drained it, also while it is down"),
     RECORD_TEXT(struct node, 26, reported.labels, "labels that the engine reports"),
 };
 

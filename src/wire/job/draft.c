@@ -43,10 +43,10 @@ static int read_name(const struct draft_key *key, struct job_draft *draft)
     int code = key->value && key->layer == layer ? read_text(key, draft) : 0;
     if (code < 0)
         return code;
-    if (draft->name && !name_is_valid(draft->name))
+    if (draft->name && !string_is_name(draft->name, SUBMISSION_JOB_NAME_MAX))
         return key_fail(key, -EINVAL,
                         "'%.80s' is not a valid name; expected 1 to %d letters, digits and '._-+@'",
-                        draft->name, SUBMISSION_NAME_MAX);
+                        draft->name, SUBMISSION_JOB_NAME_MAX);
     if (!draft->name && source->name)
         draft->name = mem_string(source->name);
     if (!draft->name)

@@ -108,6 +108,8 @@ static void add_queue(struct kube_queues *queues, const struct kube_object *obje
     add_guarantee(queues, queue);
     kube_amounts_read(queues, &queue->limit, object, reader_get(spec, "capability"));
     kube_report_keys(queues, object, spec, notes, COUNT_OF(notes));
+    kube_report_key(queues, object, reader_get(object->json, "status"), "state", "Open",
+                    "no queue of tarn is closed; this one takes jobs: see `submit` of a queue");
 
     const json_t *annotations = reader_get(reader_get(object->json, "metadata"), "annotations");
     const char *hierarchy = json_string_value(reader_get(annotations, HIERARCHY));
