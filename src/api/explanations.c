@@ -499,17 +499,15 @@ json_t *handle_why(struct call *call)
         start = add_expected(api, job, &why, lines);
     }
     view_spell(api, lines);
-    json_t *said = json_pack("[s]", text_string(&text));
-    view_spell(api, said);
     bool has_most = why_is_of_quota(why.kind) || why_is_of_time(why.kind) ||
                     why.kind == WHY_ARRAY || why.kind == WHY_POOL_MAX || why_is_never(why.kind);
     json_t *view = json_pack(
         "{s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:s, s:o, s:o, s:i, s:b, s:o, s:o?, s:o, "
         "s:o, s:o, s:o?, s:o, s:o?, s:o, s:o, s:o}",
         "id", (json_int_t)job->id, "label", label.bytes, "state", job_state_name(job->state),
-        "kind", why_name(why.kind), "meaning", why_meaning(why.kind), "text",
-        json_string_value(json_array_get(said, 0)), "wanted", (json_int_t)why.wanted, "free",
-        (json_int_t)why.free, "most", has_most ? json_integer(why.most) : json_null(), "queue",
+        "kind", why_name(why.kind), "meaning", why_meaning(why.kind), "text", text_string(&text),
+        "wanted", (json_int_t)why.wanted, "free", (json_int_t)why.free, "most",
+        has_most ? json_integer(why.most) : json_null(), "queue",
         state->queues.items[job->queue].name, "pool",
         why.kind == WHY_POOL_MAX || why.kind == WHY_POOL_MIN
             ? json_string(state->pools.items[why.pool].name)
@@ -521,7 +519,6 @@ json_t *handle_why(struct call *call)
         "start", start, "sooner", sooner ? sooner : json_array(), "free_devices", free_devices,
         "held_by", held_by, "owed", owed, "lines", lines, "moves", moves, "foreign",
         foreign ? foreign : json_array(), "rescued", rescued, "engine", text_or_null(trouble));
-    json_decref(said);
     view_why_time(api, &why, view);
     return view;
 }

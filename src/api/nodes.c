@@ -37,7 +37,8 @@ json_t *handle_nodes(struct call *call)
                              (json_int_t)(node->memory_mib - room->memory_mib), "gpus",
                              view_milli(total), "gpus_given", view_milli(given)));
         json_t *view = json_array_get(nodes, json_array_size(nodes) - 1);
-        json_object_set_new(view, "drained", text_or_null(node->drained));
+        json_object_set_new(view, "drained",
+                            text_or_null(node->state == NODE_DOWN ? node->drained : NULL));
         AUTO_RELEASE(text) struct text occupied = { 0 };
         say_occupied(state, (uint32_t)i, &occupied);
         json_object_set_new(view, "occupied", text_or_null(text_string(&occupied)));
@@ -49,7 +50,7 @@ json_t *handle_nodes(struct call *call)
         json_object_set_new(view, "rack", text_or_null(node->rack));
         json_object_set_new(view, "block", text_or_null(node->block));
         json_t *labels = json_names(node->labels);
-        view_spell(call->api, labels);
+        view_own(call->api, labels);
         json_object_set_new(view, "labels", labels);
         json_object_set_new(view, "going_at", view_time(call->api, node->going_at));
     }

@@ -11,8 +11,6 @@
 
 #include "base/mem.h"
 
-#define DURATION_MAX (3650 * USEC_PER_DAY)
-
 /* Digits at *s as a number; -EINVAL when there are none, -ERANGE above max. */
 static int take_number(const char **s, int64_t max, int64_t *ret)
 {
@@ -79,7 +77,7 @@ static int parse_clock(const char *s, usec_t *ret)
     usec_t unit = has_days ? USEC_PER_HOUR : count == 3 ? USEC_PER_HOUR : USEC_PER_MIN;
     for (int64_t i = 0; i < count; i++, unit /= 60)
         total += parts[i] * unit;
-    if (total > DURATION_MAX)
+    if (total > UNITS_DURATION_MAX)
         return -ERANGE;
     *ret = total;
     return 0;
@@ -94,14 +92,14 @@ static int parse_units(const char *s, usec_t plain_unit, usec_t *ret)
         int64_t number;
         usec_t unit;
 
-        int code = take_number(&s, DURATION_MAX, &number);
+        int code = take_number(&s, UNITS_DURATION_MAX, &number);
         if (code < 0)
             return code;
         if (is_first && *s == '\0')
             unit = plain_unit;
         else if (!take_unit(&s, &unit))
             return -EINVAL;
-        if (number > DURATION_MAX / unit || total + number * unit > DURATION_MAX)
+        if (number > UNITS_DURATION_MAX / unit || total + number * unit > UNITS_DURATION_MAX)
             return -ERANGE;
         total += number * unit;
         is_first = false;

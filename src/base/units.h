@@ -34,6 +34,7 @@ static inline usec_t usec_after(usec_t start, usec_t duration)
 }
 
 enum { UNITS_TEXT_SIZE = 32 };
+#define UNITS_DURATION_MAX (3650 * USEC_PER_DAY)
 
 /* "2h", "1h30m", "90s", "90" (seconds), "04:00:00". At most 10 years. */
 int units_parse_duration(const char *string, usec_t *ret, struct error *err);

@@ -29,9 +29,8 @@ int drain_node(const struct control *control, const char *name, const char *reas
     bool is_drained = is_down ? event.node.drained != NULL : event.node.state == NODE_DRAINED;
     if (!reason && !is_drained)
         return error_set(err, REFUSED_CONFLICT, "node %s is not drained", name);
-    if (is_down) {
-        event.node.drained = reason; /* it stays so when it returns */
-    } else {
+    event.node.drained = reason; /* it stays so when it returns */
+    if (!is_down) {
         event.node.state = reason ? NODE_DRAINED : NODE_UP;
         event.node.reason = reason;
     }

@@ -154,6 +154,17 @@ static void note_hold(struct watcher *watcher, struct watched *watched,
     list_add(&watched->holds, hold);
 }
 
+static void report_usage(struct watcher *watcher, const struct job *job, uint32_t attempt)
+{
+    const struct usage *usage = tally_look(&watcher->tally, job->id, attempt);
+
+    if (!usage || usage->watched_ms == 0)
+        return;
+    struct event event = { .kind = EVENT_USAGE,
+                           .usage = { .job = job->id, .attempt = attempt, .usage = *usage } };
+    node_port_report(&watcher->options.port, &event);
+}
+
 static void add_up(struct watcher *watcher, struct watched *watched, const part_list *parts)
 {
     usec_t since = watched->reading.at - watched->before.at;
@@ -166,17 +177,11 @@ static void add_up(struct watcher *watcher, struct watched *watched, const part_
                                                     .ms = since / USEC_PER_MS,
                                                     .parts = parts->items,
                                                     .count = (uint32_t)parts->count });
-}
-
-static void report_usage(struct watcher *watcher, const struct job *job, uint32_t attempt)
-{
-    const struct usage *usage = tally_look(&watcher->tally, job->id, attempt);
-
-    if (!usage || usage->watched_ms == 0)
-        return;
-    struct event event = { .kind = EVENT_USAGE,
-                           .usage = { .job = job->id, .attempt = attempt, .usage = *usage } };
-    node_port_report(&watcher->options.port, &event);
+    for (size_t i = 0; i < parts->count; i++) {
+        const struct job *job = state_job(watcher_state(watcher), parts->items[i].job);
+        if (job && tally_is_due(&watcher->tally, job->id))
+            report_usage(watcher, job, parts->items[i].attempt);
+    }
 }
 
 static bool is_held(const struct watcher *watcher, uint64_t id, size_t *ret_place)

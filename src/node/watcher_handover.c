@@ -130,6 +130,8 @@ void watcher_hold(struct watcher *watcher, const struct job *job)
 
     note_devices(watcher, &held, job->run->lease);
     list_add(&watcher->held, held);
+    if (job->run->usage && job->run->usage_attempt == job->run->attempt)
+        tally_restore(&watcher->tally, job->id, job->run->attempt, job->run->usage);
 }
 
 static int compare_holders(const void *left, const void *right)

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "wire/json.h"
 
 enum { NAME_MAX_BYTES = 63 };
 
@@ -197,7 +198,7 @@ int reader_name(const struct reader *reader, const json_t *object, const char *k
 
 int reader_bool(const struct reader *reader, const json_t *object, const char *key, bool *ret)
 {
-    const json_t *value = reader_get(object, key);
+    AUTO(json) json_t *value = plain_read(reader_get(object, key));
 
     if (!value)
         return 0;
@@ -208,13 +209,25 @@ int reader_bool(const struct reader *reader, const json_t *object, const char *k
     return 0;
 }
 
+/* Digits that no integer has room for: yaml_parse() leaves them as they are. */
+static bool is_long_integer(const json_t *value)
+{
+    const char *digits = json_is_string(value) ? json_string_value(value) : "";
+
+    digits += *digits == '-' || *digits == '+';
+    return strlen(digits) > 18 && digits[strspn(digits, "0123456789")] == '\0';
+}
+
 int reader_integer(const struct reader *reader, const json_t *object, const char *key, int64_t min,
                    int64_t max, int64_t *ret)
 {
-    const json_t *value = reader_get(object, key);
+    AUTO(json) json_t *value = plain_read(reader_get(object, key));
 
     if (!value)
         return 0;
+    if (is_long_integer(value))
+        return reader_fail(reader, -ERANGE, object, key, "%.60s, expected %" PRId64 " to %" PRId64,
+                           json_string_value(value), min, max);
     if (!json_is_integer(value))
         return reader_fail(reader, -EINVAL, object, key, "expected a whole number, not %s",
                            json_is_real(value) ? "one with decimals" : reader_kind(value));
@@ -226,43 +239,18 @@ int reader_integer(const struct reader *reader, const json_t *object, const char
     return 0;
 }
 
-const char *number_spell(const json_t *number, char *buffer)
-{
-    if (json_is_integer(number)) {
-        snprintf(buffer, READER_SCALAR_SIZE, "%" JSON_INTEGER_FORMAT, json_integer_value(number));
-        return buffer;
-    }
-    /* jansson writes numbers the same way in every locale; 17 digits always read back the same. */
-    for (size_t digits = 15; digits <= 17; digits++) {
-        char *spelt = json_dumps(number, JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
-        json_t *again = json_loads(spelt, JSON_DECODE_ANY, NULL);
-        bool is_same = json_equal(again, number);
-
-        snprintf(buffer, READER_SCALAR_SIZE, "%s", spelt);
-        json_decref(again);
-        free(spelt);
-        if (is_same)
-            break;
-    }
-    return buffer;
-}
-
 int reader_scalar(const struct reader *reader, const json_t *object, const char *key,
                   const char *expected, char *buffer, const char **ret_text)
 {
-    const json_t *value = reader_get(object, key);
+    AUTO(json) json_t *value = plain_read(reader_get(object, key));
 
     *ret_text = NULL;
     if (!value)
         return 0;
-    if (json_is_number(value)) {
-        *ret_text = number_spell(value, buffer);
-        return 0;
-    }
-    if (!json_is_string(value))
+    if (!json_is_string(value) && !json_is_number(value))
         return reader_fail(reader, -EINVAL, object, key, "expected %s, not %s", expected,
                            reader_kind(value));
-    *ret_text = json_string_value(value);
+    *ret_text = json_is_number(value) ? number_spell(value, buffer) : json_string_value(value);
     return 0;
 }
 
@@ -385,7 +373,7 @@ void string_list_destroy(char **strings)
 int reader_real(const struct reader *reader, const json_t *object, const char *key, double min,
                 double max, double *ret)
 {
-    const json_t *value = reader_get(object, key);
+    AUTO(json) json_t *value = plain_read(reader_get(object, key));
 
     if (!value)
         return 0;

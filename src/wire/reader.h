@@ -18,9 +18,10 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "wire/plain.h"
 #include "wire/yaml.h"
 
-enum { READER_WHERE_SIZE = 128, READER_SCALAR_SIZE = 64 };
+enum { READER_WHERE_SIZE = 128, READER_SCALAR_SIZE = NUMBER_SPELL_SIZE };
 
 struct reader {
     const char *source;             /* NULL: no place in errors */
@@ -81,9 +82,6 @@ int reader_names(const struct reader *reader, const json_t *object, const char *
 /* A number that may have decimals. */
 int reader_real(const struct reader *reader, const json_t *object, const char *key, double min,
                 double max, double *ret);
-
-/* A number in its shortest spelling that reads back the same; buffer of READER_SCALAR_SIZE. */
-const char *number_spell(const json_t *number, char *buffer);
 
 /* The same reader for another place: "queue research". */
 struct reader reader_at(const struct reader *reader, const char *format, ...) PRINTF(2, 3);

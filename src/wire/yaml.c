@@ -13,8 +13,9 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "wire/plain.h"
 
-enum { ANCHORS_MAX = 1000, NUMBER_MAX = 64 };
+enum { ANCHORS_MAX = 1000 };
 
 struct yaml_lines {
     struct map map; /* from a place in a container to its line */
@@ -184,78 +185,6 @@ static int read_key(struct loader *loader, struct frame *top, const yaml_event_t
     return count(loader, &event->start_mark, (struct weight){ 1, length });
 }
 
-/* Digits of a decimal number at s in JSON's spelling, or false when it is no number. */
-static bool spell_number(const char *s, struct text *json)
-{
-    static const char digits[] = "0123456789";
-
-    if (*s == '-')
-        text_add_char(json, '-');
-    if (*s == '-' || *s == '+')
-        s++;
-    size_t whole = strspn(s, digits);
-    if (whole > 1 && s[0] == '0')
-        return false;
-    text_add_bytes(json, whole > 0 ? s : "0", whole > 0 ? whole : 1);
-    s += whole;
-    size_t fraction = 0;
-    if (*s == '.') {
-        fraction = strspn(++s, digits);
-        text_add_char(json, '.');
-        text_add_bytes(json, fraction > 0 ? s : "0", fraction > 0 ? fraction : 1);
-        s += fraction;
-    }
-    if (whole + fraction == 0)
-        return false;
-    if (*s == 'e' || *s == 'E') {
-        size_t sign = s[1] == '+' || s[1] == '-';
-        size_t power = strspn(s + 1 + sign, digits);
-        if (power == 0)
-            return false;
-        text_add_bytes(json, s, 1 + sign + power);
-        s += 1 + sign + power;
-    }
-    return *s == '\0';
-}
-
-/* 0x1f and 0o17, which JSON does not have. */
-static json_t *based_number(const char *s)
-{
-    bool is_hexadecimal = string_starts(s, "0x");
-    const char *digits = is_hexadecimal ? "0123456789abcdefABCDEF" : "01234567";
-    size_t length = strlen(s);
-
-    if (!is_hexadecimal && !string_starts(s, "0o"))
-        return NULL;
-    if (length < 3 || length > 2 + 15 || strspn(s + 2, digits) != length - 2)
-        return NULL;
-    return json_integer((json_int_t)strtoll(s + 2, NULL, is_hexadecimal ? 16 : 8));
-}
-
-/* The value of a plain scalar that is no string, or NULL. */
-static json_t *plain_value(const char *s)
-{
-    static const char *const nulls[] = { "", "~", "null", "Null", "NULL", NULL };
-    static const char *const trues[] = { "true", "True", "TRUE", NULL };
-    static const char *const falses[] = { "false", "False", "FALSE", NULL };
-
-    if (string_is_in(s, nulls))
-        return json_null();
-    if (string_is_in(s, trues))
-        return json_true();
-    if (string_is_in(s, falses))
-        return json_false();
-    if (strlen(s) > NUMBER_MAX || !strchr("+-.0123456789", s[0]))
-        return NULL;
-    json_t *based = based_number(s);
-    if (based)
-        return based;
-    AUTO_RELEASE(text) struct text json = { 0 };
-    if (!spell_number(s, &json))
-        return NULL;
-    return json_loadb(json.bytes, json.length, JSON_DECODE_ANY, NULL);
-}
-
 static int read_scalar(struct loader *loader, const yaml_event_t *event)
 {
     const char *bytes = (const char *)event->data.scalar.value;
@@ -276,7 +205,7 @@ static int read_scalar(struct loader *loader, const yaml_event_t *event)
     if (count(loader, &event->start_mark, (struct weight){ 1, length }) < 0)
         return -E2BIG;
     if (!tag && event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
-        value = plain_value(bytes);
+        value = plain_parse(bytes);
     if (!value)
         value = json_stringn(bytes, length);
     if (!value)
@@ -410,7 +339,6 @@ static int load(struct loader *loader, const char *text, size_t length)
 
     if (!yaml_parser_initialize(&parser))
         abort();
-    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
     while (!at_end && code == 0) {
         yaml_event_t event;

@@ -6,9 +6,10 @@
  *
  * One document of YAML 1.2's core: plain true, false, null, integers and decimal numbers are
  * what they look like, every other plain scalar ("1:30", "yes", "0777") and every quoted one is a
- * string. Keys are strings, a key given twice is an error. Anchors and aliases are allowed; what
- * an alias stands for counts again each time it is used, so that a small file can't become a
- * large value.
+ * string. So is a number in another spelling than tarn's (1.50, 0x1F; wire/plain.h). The text may
+ * begin with a byte order mark, which says whether it is UTF-8 or UTF-16. Keys are strings, a key
+ * given twice is an error. Anchors and aliases are allowed; what an alias stands for counts again
+ * each time it is used, so that a small file can't become a large value.
  *
  * Order of calls:  yaml_parse, yaml_line*, yaml_lines_destroy
  * Owner:           the caller of yaml_parse owns both results; lines are good as long as the

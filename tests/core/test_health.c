@@ -53,6 +53,11 @@ static void what_cannot_be_is_absent(void **state)
         { READING_MEMORY_USED, -5, -1 },
         { READING_POWER, -1, -1 },
         { READING_POWER, 700000, 700000 },
+        { READING_POWER, 3700000000, -1 },
+        { READING_POWER_LIMIT, 20000001, -1 },
+        { READING_TEMPERATURE, 255000, -1 },
+        { READING_MEMORY_TEMPERATURE, -61000, -1 },
+        { READING_TEMPERATURE, 110000, 110000 },
         { READING_CLOCK_REASONS, INT64_MIN, INT64_MIN },
         { READING_GPU_USE, 0, 0 },
     };

@@ -195,6 +195,53 @@ static void who_runs_counts_until_now_and_what_nobody_read_is_not_zero(void **st
     world_destroy(world);
 }
 
+/* What a job reports while it runs is part of what it reports at its end. If the daemon was down at
+ * the end, the last report counts. */
+static void reports_of_a_running_job_count_once(void **state)
+{
+    (void)state;
+    struct world *world = world_create();
+
+    submit(world, hour(11), 1, "ana");
+    submit(world, hour(11), 2, "ben");
+    grant(world, hour(12), 1, 1, 0, 1000);
+    grant(world, hour(12), 2, 1, 1, 1000);
+    for (int hours = 1; hours <= 2; hours++) {
+        used(world, hour(12 + hours), 1, 1, hours, 90, 0);
+        used(world, hour(12 + hours), 2, 1, hours, 90, 0);
+    }
+    end(world, hour(16), 1, 1, 0);
+    end(world, hour(16), 2, 1, 0);
+    used(world, hour(16), 1, 1, 4, 90, 0);
+    ledger_finish(&world->ledger, hour(17));
+    const struct ledger_sum *whole = &entry_of(world, 1)->sum, *cut = &entry_of(world, 2)->sum;
+    assert_int_equal(whole->watched_ms, 4 * HOUR_MS);
+    assert_int_equal(whole->energy_mj, 4000000);
+    assert_int_equal(whole->energy_ms, 4 * HOUR_MS);
+    assert_int_equal(cut->watched_ms, 2 * HOUR_MS);
+    assert_int_equal(cut->energy_mj, 2000000);
+    assert_int_equal(cut->energy_ms, 2 * HOUR_MS); /* of four: the measured ones */
+    world_destroy(world);
+}
+
+/* A quarter of a device that was busy all the time, alone on it. */
+static void a_share_is_used_to_a_hundred_percent_at_most(void **state)
+{
+    (void)state;
+    struct world *world = world_create();
+
+    submit(world, hour(11), 1, "ana");
+    grant(world, hour(12), 1, 1, 0, 250);
+    end(world, hour(16), 1, 1, 0);
+    used(world, hour(16), 1, 1, 4, 90, 0);
+    ledger_finish(&world->ledger, hour(17));
+    const struct ledger_sum *sum = &entry_of(world, 1)->sum;
+    assert_int_equal(sum->watched_ms, HOUR_MS);
+    assert_int_equal(sum->busy_ms, HOUR_MS);
+    assert_int_equal(sum->energy_ms, HOUR_MS);
+    world_destroy(world);
+}
+
 static void every_attempt_counts_and_of_a_share_what_was_given(void **state)
 {
     (void)state;
@@ -333,6 +380,8 @@ int main(void)
         cmocka_unit_test(only_what_is_within_counts),
         cmocka_unit_test(who_runs_counts_until_now_and_what_nobody_read_is_not_zero),
         cmocka_unit_test(one_that_ends_while_it_is_asked_counts_once),
+        cmocka_unit_test(reports_of_a_running_job_count_once),
+        cmocka_unit_test(a_share_is_used_to_a_hundred_percent_at_most),
         cmocka_unit_test(every_attempt_counts_and_of_a_share_what_was_given),
         cmocka_unit_test(the_interval_is_divided_into_periods),
         cmocka_unit_test(only_what_was_watched_is_known),

@@ -64,6 +64,93 @@ static void the_jobs_of_a_device_sum_up_to_it(void **state)
     }
 }
 
+/* The counter counts; without one, or where it jumped, the power adds up. */
+static void energy_without_a_counter_is_that_of_the_power(void **state)
+{
+    static const struct {
+        int64_t before, now, power, energy_mj; /* -1: not read */
+    } cases[] = {
+        { 5000, 605000, 500000, 600000 }, { -1, -1, 500000, 1000000 },
+        { 605000, 0, 500000, 1000000 },   { 0, INT64_MAX, 500000, 1000000 },
+        { 5000, 605000, -1, 600000 },     { -1, -1, -1, 0 },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct tally_part part = { .job = 1, .attempt = 1, .use = -1, .memory_mib = -1 };
+        struct reading before = { 0 }, now = { 0 };
+        struct tally tally = { 0 };
+        if (cases[i].before >= 0)
+            reading_set(&before, READING_ENERGY, cases[i].before);
+        if (cases[i].now >= 0)
+            reading_set(&now, READING_ENERGY, cases[i].now);
+        if (cases[i].power >= 0)
+            reading_set(&now, READING_POWER, cases[i].power);
+        tally_add(&tally, &(struct tally_ask){ 7, &now, &before, 2000, &part, 1 });
+        assert_int_equal(tally_look(&tally, 1, 1)->energy_mj, cases[i].energy_mj);
+        tally_release(&tally);
+    }
+}
+
+static void step(struct tally *tally, int64_t use, int seconds)
+{
+    struct tally_part part = { .job = 1, .attempt = 2, .use = use, .memory_mib = 50 };
+    struct reading now = { 0 };
+
+    reading_set(&now, READING_GPU_USE, use);
+    reading_set(&now, READING_POWER, 500000);
+    for (int i = 0; i < seconds; i++)
+        tally_add(tally, &(struct tally_ask){ 7, &now, NULL, 1000, &part, 1 });
+}
+
+/* With what was reported last, the sums are those without a restart. */
+static void a_restart_goes_on_from_what_was_reported(void **state)
+{
+    struct tally whole = { 0 }, first = { 0 }, second = { 0 };
+    (void)state;
+
+    step(&whole, 90 * PERCENT, 60);
+    step(&whole, 0, 40);
+    step(&first, 90 * PERCENT, 60);
+    step(&first, 0, 30);
+    struct usage *reported = usage_copy(tally_look(&first, 1, 2));
+    tally_restore(&second, 1, 2, reported);
+    step(&second, 0, 10);
+    const struct usage *is = tally_look(&second, 1, 2), *was = tally_look(&whole, 1, 2);
+    assert_int_equal(is->watched_ms, was->watched_ms);
+    assert_int_equal(is->energy_mj, was->energy_mj);
+    assert_int_equal(is->low_ms, was->low_ms);
+    assert_int_equal(is->idle_ms, was->idle_ms);
+    assert_int_equal(is->gpus[0].use, was->gpus[0].use);
+    assert_int_equal(usage_mean(is, USAGE_GPU), usage_mean(was, USAGE_GPU));
+    assert_null(tally_look(&second, 1, 3));
+    usage_destroy(reported);
+    tally_release(&whole);
+    tally_release(&first);
+    tally_release(&second);
+}
+
+/* A crash loses a fifth of a short time, and five minutes of a long one. */
+static void usage_is_reported_more_seldom_the_longer_it_is(void **state)
+{
+    struct tally tally = { 0 };
+    int64_t reported_s = 0, count = 0;
+    (void)state;
+
+    assert_false(tally_is_due(&tally, 1));
+    for (int64_t now_s = 1; now_s <= 36000; now_s++) {
+        int64_t most_s = reported_s / 4 < 1 ? 1 : reported_s / 4 > 300 ? 300 : reported_s / 4 + 1;
+        step(&tally, 90 * PERCENT, 1);
+        if (tally_is_due(&tally, 1)) {
+            reported_s = now_s;
+            count++;
+        }
+        assert_true(now_s - reported_s <= most_s);
+    }
+    assert_true(count < 160);
+    tally_release(&tally);
+}
+
 static void another_attempt_begins_anew_and_who_is_forgotten_is_gone(void **state)
 {
     (void)state;
@@ -265,6 +352,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_jobs_of_a_device_sum_up_to_it),
+        cmocka_unit_test(energy_without_a_counter_is_that_of_the_power),
+        cmocka_unit_test(a_restart_goes_on_from_what_was_reported),
+        cmocka_unit_test(usage_is_reported_more_seldom_the_longer_it_is),
         cmocka_unit_test(another_attempt_begins_anew_and_who_is_forgotten_is_gone),
         cmocka_unit_test(one_that_works_is_enough),
         cmocka_unit_test(a_signature_has_its_diagnosis),

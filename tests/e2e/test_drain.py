@@ -29,24 +29,24 @@ def restart(daemon, is_crash):
     daemon.start()
 
 
-@pytest.mark.parametrize("is_crash", [False, True])
-def test_a_drained_node_keeps_its_jobs_and_gets_no_more(daemon, api, is_crash):
+@pytest.mark.parametrize("is_crash, reason", [(False, "disk to be replaced"), (True, "disk to be replaced"), (False, "engine: fan is loud")])
+def test_a_drained_node_keeps_its_jobs_and_gets_no_more(daemon, api, is_crash, reason):
     name = node_of(api)["name"]
     running = api.submit(run="sleep 300", gpus=1, cpus=0)
     api.wait_state(running, "running")
-    done = tarn(daemon, "drain", name, "--reason", "disk to be replaced")
+    done = tarn(daemon, "drain", name, "--reason", reason)
     assert done.returncode == 0, done
     assert done.stdout == "node %s is drained · 1 running job continues\n" % name
     late = api.submit(run="true", gpus=1, cpus=0)
     for _ in range(2):
         node = node_of(api)
-        assert (node["state"], node["reason"]) == ("drained", "disk to be replaced")
+        assert (node["state"], node["reason"]) == ("drained", reason)
         assert api.job(running)["state"] == "running"
         assert api.job(late)["state"] == "queued"
-        assert "; node %s is drained (disk to be replaced)" % name in api.why(late)["text"]
-        assert "disk to be replaced" in gpu_of(api, 3)["sick"]
-        assert "drained" in tarn(daemon, "nodes").stdout and "disk to be replaced" in tarn(daemon, "nodes").stdout
-        assert "disk to be replaced" in tarn(daemon, "why", str(late)).stdout
+        assert "; node %s is drained (%s)" % (name, reason) in api.why(late)["text"]
+        assert reason in gpu_of(api, 3)["sick"]
+        assert "drained" in tarn(daemon, "nodes").stdout and reason in tarn(daemon, "nodes").stdout
+        assert reason in tarn(daemon, "why", str(late)).stdout
         restart(daemon, is_crash)
     assert tarn(daemon, "undrain", name).stdout == "node %s is no longer drained\n" % name
     api.wait_end(late)

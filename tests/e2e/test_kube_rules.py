@@ -9,7 +9,7 @@ from kube_cluster import check_sound, condition, daemon, pod, space, wait_until 
 from tarn_test import TARN
 
 pytestmark = kube_cluster.needed(engine=True)
-CONFIG = "kube: {devices: exact, schedulers: [kai-scheduler, volcano]}\n"
+CONFIG = "kube: {devices: exact, schedulers: [kai-scheduler, volcano]}\nqueues: {user-queue: {}, default: {}}\n"
 PORT = {"containers": [{"name": "main", "image": "x", "ports": [{"containerPort": 80, "hostPort": 80}]}]}
 
 

@@ -44,6 +44,22 @@ def run_two(machine):
     return jobs
 
 
+@pytest.mark.parametrize("is_crash", [False, True])
+def test_what_a_running_job_used_survives_a_restart(machine, is_crash):
+    busy, _ = run_two(machine)
+    before = machine.api.job(busy)["gpu_usage"]
+    machine.daemon.kill() if is_crash else machine.daemon.terminate()
+    machine.daemon.start()
+    wait_until("it is watched again", lambda: machine.api.job(busy)["gpu_usage"])
+    after = machine.api.job(busy)["gpu_usage"]
+    assert after["watched_seconds"] > before["watched_seconds"] * 0.75
+    assert after["energy_joules"] > before["energy_joules"] * 0.75
+    machine.api.post("/v1/jobs/%d/cancel" % busy)
+    wait_until("it ended", lambda: machine.api.job(busy)["state"] == "ended")
+    wait_until("its use is kept", lambda: row_of(report(machine, by="job"), "label", str(busy))["watched_gpu_hours"])
+    assert row_of(report(machine, by="job"), "label", str(busy))["watched_gpu_hours"] * 3600 > before["watched_seconds"] * 0.75
+
+
 def row_of(said, key, value):
     return next(row for row in said["rows"] if row[key] == value)
 

@@ -161,3 +161,15 @@ def test_a_history_that_does_not_fit_is_refused(history):
     assert "history.txt:7:1: '1', expected each job once, and line 2 has it" in simulated(history).stderr
     (history / "x.yaml").write_text("cluster: {nodes: 1, gpus: 8}\nworkload: {format: generate, jobs: 5}\nschedule: recorded\n")
     assert "has no start in the file; expected a format with starts, such as sacct or swf" in simulated(history).stderr
+
+
+def test_a_job_that_no_node_can_hold_is_said(tmp_path):
+    line = "%d %d 10 600 %d -1 -1 %d 900 -1 1 3 1 7 1 1 -1 -1\n"
+    (tmp_path / "x.swf").write_text(line % (1, 0, 40, 40) + line % (2, 5, 4, 4))
+    (tmp_path / "y.yaml").write_text("cluster: {nodes: 2, gpus: 16}\nworkload: {format: swf, file: x.swf}\n")
+    said = simulate(tmp_path, "y.yaml").stdout
+    assert "y: 1 jobs never started, the first is 'p7': " in said, said
+    run = json.loads(simulate(tmp_path, "y.yaml", "--json").stdout)["runs"][0]
+    assert run["jobs"]["waiting"] == 1 and run["first_waiting"].startswith("'p7': ")
+    (tmp_path / "x.swf").write_text(line % (2, 5, 4, 4))
+    assert "never started" not in simulate(tmp_path, "y.yaml").stdout

@@ -245,7 +245,7 @@ static const struct example examples[] = {
         .gpus = 3,
         .milli = 1000,
         .members = 1,
-        .models = "a100" } },
+        .models = "a100|v100" } },
     { "sacct",
       sacct_raw,
       2,
@@ -344,7 +344,7 @@ static void a_bad_line_is_told_with_its_place_and_what_was_expected(void **state
         { "itp", "job_id,submission_time,duration,num_gpu\na,1,5,1.5\n",
           ":2:7: '1.5', expected a whole number of GPUs, or less than one" },
         { "itp", "job_id,submission_time,duration,num_gpu\na,1,5\n",
-          ":2: 3 fields, expected a value" },
+          ":2: 3 fields, expected 4 as in the header" },
         { "itp", "job_id,submission_time,duration,num_gpu\n\"a,1,5,1\n",
           ":2:1: '\"a,1,5,1', expected a quote at the end of the field" },
         { "openb", "name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,1,1,2000\n",
@@ -360,6 +360,28 @@ static void a_bad_line_is_told_with_its_place_and_what_was_expected(void **state
           "SLURM_TIME_FORMAT=%s prints it" },
         { "sacct", "JobID|Submit|Start|End|AllocTRES|Timelimit\n7|1|2|4|cpu=1|3 days\n",
           ":2:15: '3 days', expected a duration: a number from 0, or like 1-02:03:04" },
+        { "itp", "job_id,submission_time,duration,num_gpu\na,1,5,1,9\n",
+          ":2: 5 fields, expected 4 as in the header" },
+        { "sacct", "JobID|JobName|Submit|Start|End|AllocTRES\n7|a|b|1|2|4|cpu=1\n",
+          ":2: 7 fields, expected 6 as in the header" },
+        { "sacct", "JobID|JobName|Submit|Start|End|AllocTRES\n7|a|1|2|4\n",
+          ":2: 5 fields, expected 6 as in the header" },
+        { "sacct", "JobID|JobName|Submit|Start|End|AllocTRES\ny|z|1|2|4|cpu=1\n",
+          ":2:1: 'y', expected the number of a job" },
+        { "sacct", "JobID|Submit|Start|End|AllocTRES\n7|1|Today 10:00|Unknown|cpu=1\n",
+          ": no job in it" },
+        { "sacct", "JobID|Submit|Start|End|AllocTRES\n7|1|2|Ystday 14:01|cpu=1\n",
+          ":2:7: 'Ystday 14:01', expected a time: a number, or like 2023-11-16 18:17:03" },
+        { "sacct", "JobID|Submit|Start|End|AllocTRES\n7|1|2|4|cpu=1,gres/gpu=two\n",
+          ":2:9: 'cpu=1,gres/gpu=two', expected an amount after gres/gpu=, like 4 or 64G of mem" },
+        { "sacct", "JobID|Submit|Start|End|AllocTRES\n7|1|2|4|cpu=2K\n",
+          ":2:9: 'cpu=2K', expected an amount after cpu=, like 4 or 64G of mem" },
+        { "sacct", "JobID|Submit|Start|End|AllocTRES\n7|1|2|4|gres/gpu=2000000\n",
+          ":2:9: 'gres/gpu=2000000', expected at most 1000000 GPUs, whole ones" },
+        { "sacct", "JobID|Submit|Start|End|AllocTRES\n7|1|2|4|cpu=1,gres/shard=2\n",
+          ":2:9: 'cpu=1,gres/shard=2', expected whole GPUs, not shares of an unknown size" },
+        { "sacct", "JobID|Submit|Start|End|AllocTRES|Timelimit\n7|1|2|4|cpu=1|soon\n",
+          ":2:15: 'soon', expected a duration: a number from 0, or like 1-02:03:04" },
         { "swf", "1 2 3\n", ":1: 3 fields, expected 18 fields of numbers" },
         { "swf", "; c\n1 2 3 x 5 6 7 8 9 10 11\n",
           ":2:7: 'x', expected a number, -6307200000 to 6307200000" },
@@ -393,6 +415,41 @@ static void bad_lines_are_counted_when_asked_for(void **state)
     assert_int_equal(workload.jobs.count, 2);
     assert_int_equal(workload.skipped, 2);
     workload_release(&workload);
+}
+
+static void count(const char *format, const char *content, size_t jobs, size_t bad, size_t left_out)
+{
+    struct workload workload = { 0 };
+    struct error err = { "" };
+
+    assert_int_equal(scene_read(format, content, bad > 0, &workload, &err), 0);
+    assert_int_equal(workload.jobs.count, jobs);
+    assert_int_equal(workload.skipped, bad);
+    assert_int_equal(workload.left_out, left_out);
+    workload_release(&workload);
+}
+
+/* sacct never quotes, and a name may have a line break and a bar: neither part is a job. */
+static void names_of_jobs_shift_no_column(void **state)
+{
+    (void)state;
+#define HEADER "JobID|JobName|Submit|Start|End|AllocTRES\n"
+    count("sacct", HEADER "7|\"a|1|2|4|cpu=1\n8|b\"c\"|1|2|4|cpu=1\n", 2, 0, 0);
+    count("sacct", HEADER "7|a\nb|1|2|4|cpu=1\n8|c|1|2|4|cpu=1\n", 1, 2, 0);
+    count("sacct", HEADER "7|a\nb|c|1|2|4|cpu=1\n8|d|1|2|4|cpu=1\n", 1, 2, 0);
+#undef HEADER
+}
+
+static void parts_of_swf_jobs_are_no_jobs(void **state)
+{
+    (void)state;
+    count("swf",
+          "1  0 9 300 4 -1 -1 4 600 -1 0 1 1 1 1 1 -1 -1\n"
+          "1  0 9 100 4 -1 -1 4 600 -1 2 1 1 1 1 1 -1 -1\n"
+          "1 -1 9 200 4 -1 -1 4 600 -1 4 1 1 1 1 1 -1 -1\n"
+          "2 -1 9 200 4 -1 -1 4 600 -1 3 1 1 1 1 1 -1 -1\n"
+          "3  5 9 100 4 -1 -1 4 600 -1 5 1 1 1 1 1 -1 -1\n",
+          2, 0, 3);
 }
 
 static void gzipped_files_are_read_too(void **state)
@@ -450,6 +507,8 @@ int main(void)
         cmocka_unit_test(the_queue_of_helios_is_the_virtual_cluster),
         cmocka_unit_test(a_bad_line_is_told_with_its_place_and_what_was_expected),
         cmocka_unit_test(bad_lines_are_counted_when_asked_for),
+        cmocka_unit_test(names_of_jobs_shift_no_column),
+        cmocka_unit_test(parts_of_swf_jobs_are_no_jobs),
         cmocka_unit_test(gzipped_files_are_read_too),
         cmocka_unit_test(no_file_makes_a_reader_fall),
     };

@@ -146,6 +146,50 @@ static void flavors_without_a_model_add_up(void **state)
         "  a:\n    parent: c\n    weight: 1\n    guarantee: {h100: 8, gpus: 14}\n");
 }
 
+/* Slices are models, shared devices GPUs, other accelerators a kind; what tarn does not know is
+ * reported, and is not taken for "no GPUs". */
+static void devices_of_all_kinds_are_counted(void **state)
+{
+    (void)state;
+#define DEVICES(list) "resourceGroups: [{flavors: [{name: f, resources: [" list "]}]}]"
+    expect(kueue_import,
+           CLUSTER_QUEUE("a", DEVICES("{name: nvidia.com/mig-1g.10gb, nominalQuota: 14}, "
+                                      "{name: nvidia.com/mig-3g.40gb, nominalQuota: 2}")),
+           "    guarantee: {mig-1g.10gb: 14, mig-3g.40gb: 2}\n"
+           "    limit: {mig-1g.10gb: 14, mig-3g.40gb: 2}\n"
+           "    models: [mig-1g.10gb, mig-3g.40gb]\n");
+    expect(kueue_import,
+           CLUSTER_QUEUE("a", DEVICES("{name: nvidia.com/gpu.shared, nominalQuota: 14}, "
+                                      "{name: habana.ai/gaudi, nominalQuota: 2}, "
+                                      "{name: aws.amazon.com/neuron, nominalQuota: 1}")),
+           "limit: {gpus: 14, npu: 3}\n");
+    expect(volcano_import,
+           "{kind: Queue, metadata: {name: a}, spec: {capability: {nvidia.com/mig-2g.20gb: 3}}}",
+           "limit: {mig-2g.20gb: 3}\n");
+    struct made made = try(kueue_import, "t",
+                           CLUSTER_QUEUE("a", DEVICES("{name: example.org/gpu, nominalQuota: 4}"))
+                               CLUSTER_QUEUE("b", DEVICES("{name: pods, nominalQuota: 9}")));
+    const char *first = strstr(text_string(&made.config), "  a:\n");
+    const char *next = strstr(text_string(&made.config), "  b:\n");
+    const char *closed = strstr(text_string(&made.config), "gpus: 0");
+    assert_true(first && next && closed > next);
+    assert_non_null(strstr(text_string(&made.report),
+                           "name=example.org/gpu: tarn has no quota of this resource"));
+    release(&made);
+}
+
+static void a_closed_queue_is_reported(void **state)
+{
+    (void)state;
+    struct made made = try(volcano_import, "t",
+                           "{kind: Queue, metadata: {name: a}, status: {state: Closed}}\n---\n"
+                           "{kind: Queue, metadata: {name: b}, status: {state: Open}}\n");
+    assert_string_equal(text_string(&made.report),
+                        "t:1: Queue a: state=Closed: no queue of tarn is closed; this one takes "
+                        "jobs: see `submit` of a queue\n");
+    release(&made);
+}
+
 static void a_queue_that_no_other_can_reach_has_a_limit(void **state)
 {
     (void)state;
@@ -207,7 +251,7 @@ static void what_is_wrong_has_its_place(void **state)
         { kueue_import, "---\nname: x\n", "t: kind: expected the kind of the object" },
         { kueue_import, "a: [\n", "t:2:1: " },
         { kueue_import, "kind: X\nmetadata: {name: x}\nspec: 5\n",
-          "t:3: spec: a number, expected a map" },
+          "t:3: X x: spec: a number, expected a map" },
         { kueue_import, "---\n" CLUSTER_QUEUE("a", QUOTA("nominalQuota: many")),
           "t:2: ClusterQueue a: nominalQuota: \"many\", expected a quantity such as 8, 500m or "
           "36Gi" },
@@ -220,6 +264,12 @@ static void what_is_wrong_has_its_place(void **state)
           "ClusterQueue a: name: nothing, expected the name of a flavor" },
         { kueue_import, CLUSTER_QUEUE("a", "fairSharing: {weight: much}"),
           "t:1: ClusterQueue a: weight: \"much\", expected a weight such as 2" },
+        { kueue_import, CLUSTER_QUEUE("a", "cohort: 7"),
+          "t:1: ClusterQueue a: cohort: expected a string, not a number" },
+        { kueue_import, "{kind: LocalQueue, metadata: {name: b, namespace: 7}}",
+          "t:1: LocalQueue b: namespace: expected a string, not a number" },
+        { volcano_import, "{kind: Queue, metadata: {name: q}, spec: {reclaimable: \"false\"}}",
+          "t:1: Queue q: reclaimable: expected true or false, not a string" },
         { volcano_import, "{kind: Queue, metadata: {name: q}, spec: {capability: 5}}",
           "Queue q: a number, expected a map from resource to quantity" },
         { volcano_import, "{kind: Queue, metadata: {name: q}, spec: {deserved: {cpu: -5}}}",
@@ -235,6 +285,17 @@ static void what_is_wrong_has_its_place(void **state)
                      made.code < 0 ? made.err.text : text_string(&made.config));
         release(&made);
     }
+}
+
+/* A byte order mark, directives, and the end of a document before the next directives. */
+static void files_may_say_how_they_are_written(void **state)
+{
+    (void)state;
+    expect(volcano_import,
+           "\xef\xbb\xbf# site\n%YAML 1.2\n---\n{kind: Queue, metadata: {name: a}}\n...\n"
+           "%YAML 1.1\n---\n{kind: Queue, metadata: {name: 1.10}, spec: {reclaimable: False}}\n"
+           "---\n{kind: Queue, metadata: {name: c}}\n",
+           "  \"1.10\":\n    weight: 1\n    preemptible: never\n  c:\n    weight: 1\n");
 }
 
 static void nothing_is_an_empty_configuration(void **state)
@@ -273,12 +334,15 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_site_with_kueue),
         cmocka_unit_test(a_site_with_volcano),
         cmocka_unit_test(flavors_without_a_model_add_up),
+        cmocka_unit_test(devices_of_all_kinds_are_counted),
+        cmocka_unit_test(a_closed_queue_is_reported),
         cmocka_unit_test(a_queue_that_no_other_can_reach_has_a_limit),
         cmocka_unit_test(names_that_are_taken_get_a_number),
         cmocka_unit_test(rings_of_cohorts_are_cut),
         cmocka_unit_test(amounts_beyond_tarns_are_reduced),
         cmocka_unit_test(a_guarantee_is_at_most_the_limit),
         cmocka_unit_test(what_is_wrong_has_its_place),
+        cmocka_unit_test(files_may_say_how_they_are_written),
         cmocka_unit_test(nothing_is_an_empty_configuration),
         cmocka_unit_test(too_deep_trees_are_raised),
     };

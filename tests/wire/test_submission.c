@@ -189,23 +189,48 @@ static void a_matrix_gives_a_job_for_each_combination(void **state)
     (void)state;
     AUTO(submission)
     struct submission *submission =
-        parsed("stages:\n  train:\n    matrix: {lr: [0.10, 1e-3], seed: 1..3, on: true}\n"
+        parsed("stages:\n  train:\n    matrix: {lr: [0.10, 1e-3], seed: 1..3, on: True}\n"
                "    name: t-${seed}\n"
                "    run: echo ${lr} ${seed} $seed ${HOME} $${seed} ${on:-x}\n"
                "    args: [\"${lr}\"]\n    env: {LR: \"${lr}\"}\n    output: \"${lr}.out\"\n");
     const struct stage_draft *stage = &submission->stages[0];
 
     assert_int_equal(stage->job_count, 6);
-    assert_string_equal(stage->jobs[0].combination, "lr=0.1 seed=1 on=true");
-    assert_string_equal(stage->jobs[0].directory, "lr=0.1,seed=1,on=true");
-    assert_string_equal(stage->jobs[1].combination, "lr=0.1 seed=2 on=true");
-    assert_string_equal(stage->jobs[3].combination, "lr=0.001 seed=1 on=true");
-    assert_strings(stage->jobs[5].argv, "{/bin/sh} {-c} {echo 0.001 3 $seed ${HOME} $3 ${on:-x}} "
-                                        "{sh} {0.001}");
-    assert_strings(stage->jobs[5].env, "{LR=0.001}");
-    assert_string_equal(stage->jobs[5].output, "0.001.out");
+    assert_string_equal(stage->jobs[0].combination, "lr=0.10 seed=1 on=True");
+    assert_string_equal(stage->jobs[0].directory, "lr=0.10,seed=1,on=True");
+    assert_string_equal(stage->jobs[1].combination, "lr=0.10 seed=2 on=True");
+    assert_string_equal(stage->jobs[3].combination, "lr=1e-3 seed=1 on=True");
+    assert_strings(stage->jobs[5].argv, "{/bin/sh} {-c} {echo 1e-3 3 $seed ${HOME} $3 ${on:-x}} "
+                                        "{sh} {1e-3}");
+    assert_strings(stage->jobs[5].env, "{LR=1e-3}");
+    assert_string_equal(stage->jobs[5].output, "1e-3.out");
     assert_string_equal(stage->jobs[5].name, "t-3");
     assert_int_equal(submission->job_count, 6);
+}
+
+/* A key that wants a number reads every spelling; one that wants text keeps it. */
+static void plain_numbers_keep_their_text_where_text_is_wanted(void **state)
+{
+    (void)state;
+    AUTO(submission)
+    struct submission *submission = parsed(
+        "command: [echo, 3.10, 7e10, 0x1F, 12345678901234567890123, +5, -0.50]\n"
+        "args: [1E400, 0755]\n"
+        "env: {V: 1.10, SHA: 7e10, HEX: 0x1F, T: True, F: FALSE, BIG: 12345678901234567890,\n"
+        "      LONG: 0.1000000000000000055511151231257827, N: 1.5, D: 2024-01-01, U: 1_000}\n"
+        "cpus: 1.50\nmemory: 1e3\nhold: True\nrequeue: FALSE\nranks: 0x2\n");
+    const struct job_draft *job = only_job(submission);
+
+    assert_strings(job->argv, "{echo} {3.10} {7e10} {0x1F} {12345678901234567890123} {+5} {-0.50} "
+                              "{1E400} {0755}");
+    assert_strings(job->env, "{V=1.10} {SHA=7e10} {HEX=0x1F} {T=True} {F=FALSE} "
+                             "{BIG=12345678901234567890} "
+                             "{LONG=0.1000000000000000055511151231257827} {N=1.5} {D=2024-01-01} "
+                             "{U=1_000}");
+    assert_int_equal(job->request.cpu_milli, 1500);
+    assert_int_equal(job->request.memory_mib, 1000);
+    assert_int_equal(job->request.members, 2);
+    assert_true(job->hold);
 }
 
 static void variables_of_the_shell_are_left_alone(void **state)
@@ -471,7 +496,8 @@ static const struct {
     { "stages: {a: }\n", "x.yaml: stage a: expected a map of keys, not nothing" },
     { "stages: {\"a/b\": {run: x}}\n",
       "x.yaml: stage a/b: not a valid name of a stage; " NAME_EXPECTED },
-    { "name: a b\nrun: x\n", "x.yaml:1: name: 'a b' is not a valid name; " NAME_EXPECTED },
+    { "name: a b\nrun: x\n",
+      "x.yaml:1: name: 'a b' is not a valid name; expected 1 to 255 letters, digits and '._-+@'" },
     { "run: x\nqueue: ..\n", "x.yaml:2: queue: '..' is not a valid name; " NAME_EXPECTED },
     { "run: x\nqueue: 5\n", "x.yaml:2: queue: expected a string, not a number" },
     { "run: [x]\n", "x.yaml:1: run: expected a string, not a list" },
@@ -797,6 +823,7 @@ int main(void)
         cmocka_unit_test(a_pipeline_has_stages_in_an_order_that_runs),
         cmocka_unit_test(a_pipeline_without_a_name_has_that_of_its_file),
         cmocka_unit_test(a_matrix_gives_a_job_for_each_combination),
+        cmocka_unit_test(plain_numbers_keep_their_text_where_text_is_wanted),
         cmocka_unit_test(variables_of_the_shell_are_left_alone),
         cmocka_unit_test(a_script_keeps_its_interpreter),
         cmocka_unit_test(a_job_is_named_after_what_it_runs),

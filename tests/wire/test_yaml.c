@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "wire/json.h"
+#include "wire/plain.h"
 
 /* The document as compact JSON, or the words of the failure. New. */
 static char *result_of(const char *yaml, size_t length)
@@ -41,15 +42,83 @@ static void scalars_are_those_of_the_core_schema(void **state)
     assert_result("", "null");
     assert_result("# nothing\n", "null");
     assert_result("[~, null, Null, NULL, ]", "[null,null,null,null]");
-    assert_result("[true, True, TRUE, false]", "[true,true,true,false]");
-    assert_result("[0, -1, +2, 9223372036854775807]", "[0,-1,2,9223372036854775807]");
-    assert_result("[0x1F, 0o17]", "[31,15]");
-    assert_result("[1.5, -.5, 5., 1e3, 1E-2]", "[1.5,-0.5,5.0,1000.0,0.01]");
+    assert_result("[true, false]", "[true,false]");
+    assert_result("[0, -1, 9223372036854775807]", "[0,-1,9223372036854775807]");
+    assert_result("[1.5, -0.5, 5.0, 1000.0, 0.01]", "[1.5,-0.5,5.0,1000.0,0.01]");
     assert_result(
         "[yes, no, on, 1:30, 0777, 1_000, 1.2.3, .inf, -, +, 0x, 1e, '']",
         "[\"yes\",\"no\",\"on\",\"1:30\",\"0777\",\"1_000\",\"1.2.3\",\".inf\",\"-\",\"+\","
         "\"0x\",\"1e\",\"\"]");
     assert_result("[99999999999999999999, 1e999]", "[\"99999999999999999999\",\"1e999\"]");
+}
+
+/* 3.10 may be a version, 7e10 a commit. */
+static void a_number_in_another_spelling_keeps_its_text(void **state)
+{
+    static const struct {
+        const char *text;
+        double number;
+    } cases[] = {
+        { "3.10", 3.1 },
+        { "0x1F", 31 },
+        { "0o17", 15 },
+        { "+2", 2 },
+        { "-.5", -0.5 },
+        { "5.", 5 },
+        { "1e3", 1000 },
+        { "1E-2", 0.01 },
+        { "7e10", 7e10 },
+        { "-0", 0 },
+        { "0.1000000000000000055511151231257827", 0.1 },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO_FREE char *expected = mem_printf("\"%s\"", cases[i].text);
+        AUTO(json) json_t *text = json_string(cases[i].text);
+        AUTO(json) json_t *value = plain_read(text);
+
+        assert_result(cases[i].text, expected);
+        assert_true(json_is_number(value));
+        assert_true(json_number_value(value) == cases[i].number);
+    }
+    assert_result("[True, TRUE, False, FALSE]", "[\"True\",\"TRUE\",\"False\",\"FALSE\"]");
+}
+
+/* A string that YAML would have read as a value is no value: its quotes were meant. */
+static void only_other_spellings_are_read_as_values(void **state)
+{
+    static const char *const texts[] = {
+        "3", "1.5", "true", "yes", "1:30", "0777", "1_000", "null"
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        AUTO(json) json_t *text = json_string(texts[i]);
+        AUTO(json) json_t *value = plain_read(text);
+
+        assert_ptr_equal(value, text);
+    }
+    assert_null(plain_read(NULL));
+}
+
+static void a_byte_order_mark_and_directives_say_how_to_read(void **state)
+{
+    static const char wide[] = "\xff\xfe"
+                               "a\0:\0 \0\xe9\0";
+    (void)state;
+
+    assert_result("\xef\xbb\xbf"
+                  "a: 1\n",
+                  "{\"a\":1}");
+    assert_result("\xef\xbb\xbf# c\na: 1\n", "{\"a\":1}");
+    assert_result("\xef\xbb\xbf%YAML 1.2\n---\na: 1\n...\n", "{\"a\":1}");
+    assert_result("%YAML 1.1\n%TAG !e! tag:example.org,2000:\n---\na: yes\n", "{\"a\":\"yes\"}");
+    assert_result("%YAML 2.0\n---\na: 1\n", "in.yaml:1:1: found incompatible YAML document");
+    assert_result("%X y\n---\na: 1\n",
+                  "in.yaml:1:3: found unknown directive name (while scanning a directive, line 1)");
+    AUTO_FREE char *from_wide = result_of(wide, sizeof(wide) - 1);
+    assert_string_equal(from_wide, "{\"a\":\"\xc3\xa9\"}");
 }
 
 static void what_is_quoted_is_a_string(void **state)
@@ -221,6 +290,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scalars_are_those_of_the_core_schema),
+        cmocka_unit_test(a_number_in_another_spelling_keeps_its_text),
+        cmocka_unit_test(only_other_spellings_are_read_as_values),
+        cmocka_unit_test(a_byte_order_mark_and_directives_say_how_to_read),
         cmocka_unit_test(what_is_quoted_is_a_string),
         cmocka_unit_test(maps_keep_their_order_and_lists_their_items),
         cmocka_unit_test(every_key_and_item_knows_its_line),

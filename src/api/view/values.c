@@ -45,18 +45,34 @@ json_t *text_or_null(const char *text)
     return value ? value : json_null();
 }
 
-void view_spell(const struct api *api, json_t *texts)
+char *view_words(const struct api *api, const char *words)
 {
     const struct api_attempts *attempts = &api->ports.attempts;
+    char *spelled = attempts->spell ? attempts->spell(attempts->user, words) : NULL;
+
+    return spelled ? spelled : mem_string(words);
+}
+
+void view_spell(const struct api *api, json_t *texts)
+{
     json_t *text;
     size_t i;
 
     json_array_foreach(texts, i, text)
     {
-        AUTO_FREE char *words =
-            attempts->spell ? attempts->spell(attempts->user, json_string_value(text)) : NULL;
-        if (words)
-            json_string_set(text, words);
+        AUTO_FREE char *words = view_words(api, json_string_value(text));
+        json_string_set(text, words);
+    }
+}
+
+void view_own(const struct api *api, json_t *labels)
+{
+    for (size_t i = json_array_size(labels); i-- > 0;) {
+        /* As a condition of a job, which rules forbid. */
+        AUTO_FREE char *given = mem_printf("!%s", json_string_value(json_array_get(labels, i)));
+        AUTO_FREE char *words = view_words(api, given);
+        if (strcmp(words, given) != 0)
+            json_array_remove(labels, i);
     }
 }
 

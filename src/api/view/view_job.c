@@ -129,17 +129,19 @@ static json_t *view_labels(const struct job_label *labels, uint32_t count)
     return list;
 }
 
-static json_t *view_request(const struct request *request, usec_t max_duration)
+static json_t *view_request(const struct api *api, const struct request *request,
+                            usec_t max_duration)
 {
     AUTO_RELEASE(text) struct text gpus = { 0 };
+    json_t *where = where_to_json(request->where, request->where_count);
 
+    view_spell(api, where);
     request_format_gpus(request, &gpus);
     return json_pack("{s:s, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "gpus",
                      text_string(&gpus), "cpus", view_milli(request->cpu_milli), "memory",
                      number_or_null(request->memory_mib), "members", (int)request->members, "nodes",
                      (int)request->nodes_min, "max_duration", view_seconds(max_duration), "pool",
-                     text_or_null(request->pool), "where",
-                     where_to_json(request->where, request->where_count), "labels",
+                     text_or_null(request->pool), "where", where, "labels",
                      view_labels(request->labels, request->label_count), "anti_affinity",
                      view_labels(request->apart, request->apart_count));
 }
@@ -206,7 +208,7 @@ static json_t *view_warned(const struct api *api, const struct job *job)
 static void add_details(const struct api *api, const struct job *job, json_t *view)
 {
     json_object_set_new(view, "request",
-                        view_request(state_request(api_state(api), job), job->max_duration));
+                        view_request(api, state_request(api_state(api), job), job->max_duration));
     json_object_set_new(view, "grace", view_seconds(job->grace));
     json_object_set_new(view, "retry", json_integer(job->retry_max));
     if (job->oom_factor > 0)

@@ -173,8 +173,8 @@ static void say_never_or_meaning(const struct api *api, const struct job *job,
     }
 }
 
-void why_say(const struct api *api, const struct job *job, const struct why *why, uint32_t ahead,
-             struct text *text)
+static void say(const struct api *api, const struct job *job, const struct why *why, uint32_t ahead,
+                struct text *text)
 {
     const struct state *state = api_state(api);
     const struct request *request = state_request(state, job);
@@ -278,6 +278,16 @@ void why_say(const struct api *api, const struct job *job, const struct why *why
         say_drained(state, text);
         say_occupied(state, OCCUPIED_ANYWHERE, text);
     }
+}
+
+void why_say(const struct api *api, const struct job *job, const struct why *why, uint32_t ahead,
+             struct text *text)
+{
+    AUTO_RELEASE(text) struct text words = { 0 };
+
+    say(api, job, why, ahead, &words);
+    AUTO_FREE char *spelled = view_words(api, text_string(&words));
+    text_add(text, spelled);
 }
 
 json_t *view_why(const struct api *api, const struct job *job, const struct why *why,

@@ -42,7 +42,7 @@ enum node_state { NODE_UP, NODE_DRAINED, NODE_DOWN };
 struct node {
     char *name;
     char *reason;  /* why it is not up, or NULL; valid for JSON */
-    char *drained; /* while it is down: why an administrator drained it; NULL: nobody did */
+    char *drained; /* why an administrator did, also while it is down; NULL: not (or before this) */
     struct node_report reported;
     char *rack, *block; /* location; "": not known. As reported or as configured; so are type,
                            price and spot */

@@ -49,20 +49,35 @@ int64_t reading_grown(const struct reading *reading, const struct reading *since
     return reading->values[id] - since->values[id];
 }
 
+static bool is_in_bounds(enum reading_id id, int64_t value)
+{
+    const int64_t one = READING_RATIO_ONE;
+
+    switch (reading_about[id].unit) {
+    case READING_BITS:
+        return true;
+    case READING_MILLICELSIUS:
+        return value >= READING_CELSIUS_MIN * 1000 && value <= READING_CELSIUS_MAX * 1000;
+    case READING_MILLIWATTS:
+        return value >= 0 && value <= READING_POWER_MAX;
+    case READING_RATIO:
+        return value >= 0 && value <= (id == READING_FAN_SPEED ? 2 * one : one + one / 100);
+    default:
+        return value >= 0;
+    }
+}
+
 void reading_drop_impossible(struct reading *reading)
 {
     const int64_t one = READING_RATIO_ONE;
 
     for (enum reading_id id = 0; id < READINGS; id++) {
-        const enum reading_unit unit = reading_about[id].unit;
-        const int64_t value = reading->values[id];
-        if (!reading_has(reading, id) || unit == READING_BITS || unit == READING_MILLICELSIUS)
+        bool is_part = reading_about[id].unit == READING_RATIO && id != READING_FAN_SPEED;
+        if (!reading_has(reading, id))
             continue;
-        bool is_part = unit == READING_RATIO && id != READING_FAN_SPEED;
-        if (value < 0 || (is_part && value > one + one / 100) ||
-            (id == READING_FAN_SPEED && value > 2 * one))
+        if (!is_in_bounds(id, reading->values[id]))
             reading_drop(reading, id);
-        else if (is_part && value > one)
+        else if (is_part && reading->values[id] > one)
             reading->values[id] = one;
     }
 }

@@ -77,8 +77,12 @@ static inline void reading_drop(struct reading *reading, enum reading_id id)
     reading->has &= ~(UINT64_C(1) << id);
 }
 
+/* More than any device draws, and hotter or colder than one that works. */
+enum { READING_POWER_MAX = 20000000, READING_CELSIUS_MIN = -60, READING_CELSIUS_MAX = 200 };
+
 /* Drop impossible values: ratios above 1 (up to a hundredth above is rounding and becomes 1; fans
- * may turn faster than their nominal maximum), and negative values other than temperatures. */
+ * may turn faster than their nominal maximum), negative values other than temperatures, and power
+ * and temperatures beyond the bounds above. */
 void reading_drop_impossible(struct reading *reading);
 
 /* One value of a device over a period: mean and maximum of each step; steps without a reading are

@@ -11,6 +11,10 @@ enum {
     IDLE_BELOW = READING_RATIO_ONE / 100,
     BUSY_FROM = READING_RATIO_ONE / 2,
     LATELY_MS = 30000, /* what is older counts for little */
+    /* A crash loses a fifth of a short time, and five minutes of a long one. */
+    DUE_MS_MIN = 1000,
+    DUE_MS_MAX = 300000,
+    DUE_PART = 4,
 };
 
 /* Sums behind a usage_gpu's means. */
@@ -25,6 +29,7 @@ struct tally_job {
     struct usage usage;
     struct usage_gpu gpus[USAGE_GPUS_MAX];
     struct tally_gpu sums[USAGE_GPUS_MAX];
+    int64_t reported_ms; /* of usage.watched_ms, a device */
 };
 
 static struct tally_job *find(const struct tally *tally, uint64_t id)
@@ -172,6 +177,17 @@ static int64_t least_idle(const struct tally_job *job)
     return job->usage.gpus_count > 0 ? idle : 0;
 }
 
+/* The counter's, unless it is missing, was reset or jumped; then what the power adds up to. */
+static int64_t energy_of(const struct tally_ask *ask)
+{
+    int64_t grown = reading_grown(ask->now, ask->before, READING_ENERGY);
+
+    if (grown > 0 && grown <= READING_POWER_MAX / 1000 * ask->ms)
+        return grown;
+    return reading_has(ask->now, READING_POWER) ? ask->now->values[READING_POWER] * ask->ms / 1000
+                                                : 0;
+}
+
 static void add_part(struct tally *tally, const struct tally_ask *ask, uint32_t i)
 {
     const struct tally_part *part = &ask->parts[i];
@@ -191,7 +207,7 @@ static void add_part(struct tally *tally, const struct tally_ask *ask, uint32_t 
     if (part->memory_mib >= 0)
         usage_add(&usage->sums[USAGE_MEMORY], part->memory_mib, ask->ms);
     add_links(usage, ask, i);
-    usage->energy_mj += part_of(reading_grown(now, ask->before, READING_ENERGY), ask, i);
+    usage->energy_mj += part_of(energy_of(ask), ask, i);
     if (reading_has(now, READING_MEMORY_TOTAL) &&
         now->values[READING_MEMORY_TOTAL] >> 20 > usage->device_mib)
         usage->device_mib = now->values[READING_MEMORY_TOTAL] >> 20;
@@ -203,6 +219,38 @@ void tally_add(struct tally *tally, const struct tally_ask *ask)
 {
     for (uint32_t i = 0; ask->ms > 0 && i < ask->count; i++)
         add_part(tally, ask, i);
+}
+
+void tally_restore(struct tally *tally, uint64_t id, uint32_t attempt, const struct usage *usage)
+{
+    struct tally_job *job = claim(tally, id, attempt);
+
+    job->usage = *usage;
+    job->usage.gpus = job->gpus;
+    for (uint32_t i = 0; i < usage->gpus_count; i++) {
+        struct usage_gpu *gpu = &job->gpus[i];
+        *gpu = usage->gpus[i];
+        gpu->use_lately = -1;
+        job->sums[i] = (struct tally_gpu){ .use_sum = gpu->use * gpu->watched_ms,
+                                           .clock_sum = gpu->clock_mhz * gpu->watched_ms,
+                                           .clock_ms = gpu->clock_mhz > 0 ? gpu->watched_ms : 0,
+                                           .idle_ms = usage->idle_ms };
+    }
+    tally_is_due(tally, id);
+}
+
+bool tally_is_due(struct tally *tally, uint64_t id)
+{
+    struct tally_job *job = find(tally, id);
+    uint32_t devices = job && job->usage.gpus_count > 0 ? job->usage.gpus_count : 1;
+    int64_t watched = job ? job->usage.watched_ms / devices : 0;
+    int64_t least = job ? job->reported_ms / DUE_PART : 0;
+
+    least = least < DUE_MS_MIN ? DUE_MS_MIN : least > DUE_MS_MAX ? DUE_MS_MAX : least;
+    if (!job || watched - job->reported_ms < least)
+        return false;
+    job->reported_ms = watched;
+    return true;
 }
 
 const struct usage *tally_look(const struct tally *tally, uint64_t job, uint32_t attempt)

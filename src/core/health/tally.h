@@ -39,6 +39,11 @@ struct tally {
 };
 
 void tally_add(struct tally *tally, const struct tally_ask *ask);
+/* Go on from the usage that was reported before a restart. */
+void tally_restore(struct tally *tally, uint64_t job, uint32_t attempt, const struct usage *usage);
+/* Whether the usage has grown so much since it was reported that it should be again; then it counts
+ * as reported. */
+bool tally_is_due(struct tally *tally, uint64_t job);
 /* The usage so far; NULL: none. Valid until the next call. */
 const struct usage *tally_look(const struct tally *tally, uint64_t job, uint32_t attempt);
 /* How long all devices of a job have been idle; 0: one is busy, or nothing is known. */

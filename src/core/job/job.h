@@ -103,6 +103,7 @@ struct job_run {
     uint8_t idle_warnings, memory_warnings;  /* of this attempt; at 3 it is stopped */
     usec_t warned;                           /* the last time */
     struct usage *usage;                     /* of its last attempt that was watched, or NULL */
+    uint32_t usage_attempt;                  /* which one that is; 0: not known */
     struct engine_isolation isolation;
     uint8_t tier; /* of its last grant (sched/preemption/preempt.h) */
     bool is_backfill;

@@ -57,7 +57,7 @@ static const struct field node_fields[] = {
     RECORD_INT(struct node, 23, going_at, ""),
     RECORD_INT(struct node, 24, used_at,
                "journal time when a job last released resources on it, or when it was added"),
-    RECORD_TEXT(struct node, 25, drained, "while it is down: why an administrator drained it"),
+    RECORD_TEXT(struct node, 25, drained, "why an administrator drained it, also while it is down"),
     RECORD_TEXT(struct node, 26, reported.labels, "labels that the engine reports"),
 };
 
@@ -411,6 +411,7 @@ static const struct field job_fields[] = {
     RECORD_UINT(struct saved_job, 202, run.memory_warnings, ""),
     RECORD_INT(struct saved_job, 203, run.warned, "time of its last warning"),
     RECORD_INNER(struct saved_job, 200, usage, "usage of its last measured attempt", &usage_record),
+    RECORD_UINT(struct saved_job, 215, run.usage_attempt, "which attempt that is; 0: not known"),
     RECORD_UINT(struct saved_job, 90, job.heal_max, ""),
     RECORD_UINT(struct saved_job, 98, job.resize, "of an elastic gang, as in the event"),
     RECORD_UINT(struct saved_job, 91, run.heals, ""),

@@ -418,6 +418,7 @@ static int fold_usage(struct state *state, const struct event_usage *event, stru
     struct job_run *run = job_claim_run(job);
     usage_destroy(run->usage);
     run->usage = usage_copy(&event->usage);
+    run->usage_attempt = event->attempt;
     return 0;
 }
 

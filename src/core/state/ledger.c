@@ -162,18 +162,21 @@ static void add_use(struct ledger_sum *sum, const struct ledger_attempt *attempt
     int64_t watched = part_of(given, attempt->inside_ms, attempt->whole_ms);
     int64_t low = part_of(usage->low_ms, attempt->milli, attempt->slices * GPU_MILLI);
 
+    int64_t busy = part_of(use->sum / READING_RATIO_ONE, attempt->inside_ms, attempt->whole_ms);
+
     watched = watched < attempt->inside_ms ? watched : attempt->inside_ms;
     low = part_of(low, attempt->inside_ms, attempt->whole_ms);
     if (watched > 0) {
         sum->watched_ms += watched;
-        sum->busy_ms +=
-            part_of(use->sum / READING_RATIO_ONE, attempt->inside_ms, attempt->whole_ms);
+        sum->busy_ms += busy < watched ? busy : watched; /* a share may use more than its part */
         sum->idle_ms += low < watched ? low : watched;
         add_memory(sum, attempt, usage, watched);
     }
     if (usage->energy_mj > 0) {
         sum->energy_mj += part_of(usage->energy_mj, attempt->inside_ms, attempt->whole_ms);
-        sum->energy_ms += attempt->inside_ms;
+        int64_t measured = part_of(usage->watched_ms, attempt->milli, attempt->slices * GPU_MILLI);
+        measured = part_of(measured, attempt->inside_ms, attempt->whole_ms);
+        sum->energy_ms += measured < attempt->inside_ms ? measured : attempt->inside_ms;
     }
 }
 
@@ -190,7 +193,12 @@ static void note_usage(struct ledger *ledger, const struct event_usage *event)
                                                                             : NULL;
     /* One that ended while the question was asked is told of by the journal, and as running, too.
      */
-    if (!attempt || attempt->inside_ms == 0 || attempt->is_told)
+    if (!attempt || attempt->since > 0) { /* while it runs: more will follow */
+        if (attempt)
+            attempt->is_seen = true;
+        return;
+    }
+    if (attempt->inside_ms == 0 || attempt->is_told)
         return;
     attempt->is_told = true;
     struct ledger_sum before = entry->sum;
@@ -321,6 +329,10 @@ void ledger_finish(struct ledger *ledger, usec_t until)
         struct ledger_job *entry = &ledger->jobs.items[i];
         const struct job *job = state_job(ledger->state, entry->id);
         close_attempt(ledger, entry);
+        if (job && !job_is_active(job) && entry->now.is_seen && job->run->usage)
+            note_usage(ledger, &(struct event_usage){ .job = job->id,
+                                                      .attempt = entry->now.number,
+                                                      .usage = *job->run->usage });
         if (job && job_is_active(job))
             note_cost(ledger, job);
         entry->sum.running = !entry->is_ended;

@@ -42,6 +42,7 @@ struct ledger_attempt {
     int64_t milli, slices, memory_mib;
     int64_t inside_ms, whole_ms; /* GPU-time */
     bool is_told;                /* its usage has been counted, which is done only once */
+    bool is_seen;                /* it was reported while the attempt ran */
 };
 
 struct ledger_job {

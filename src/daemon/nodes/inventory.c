@@ -43,7 +43,8 @@ static const char *or_empty(const char *words)
 
 static bool is_drained_by_engine(const struct event_node *node)
 {
-    return node->state == NODE_DRAINED && string_starts(or_empty(node->reason), ENGINE_DRAINED);
+    return node->state == NODE_DRAINED && !or_empty(node->drained)[0] &&
+           string_starts(or_empty(node->reason), ENGINE_DRAINED);
 }
 
 static void emit_node(struct inventory *inventory, const struct engine_node *said)
@@ -76,7 +77,6 @@ static void emit_node(struct inventory *inventory, const struct engine_node *sai
     } else if (now->state == NODE_DOWN && or_empty(now->drained)[0]) {
         now->state = NODE_DRAINED;
         now->reason = now->drained;
-        now->drained = NULL;
         now->going_at = 0;
     } else if (said->is_drained && (now->state != NODE_DRAINED || is_drained_by_engine(now))) {
         now->state = NODE_DRAINED;

@@ -14,6 +14,7 @@
 #include "engine/kube/objects/kube_rule.h"
 #include "wire/json.h"
 
+enum { LIMIT_SLACK_S = 60, GRACE_MAX_S = 86400 };
 /* Priorities up to this are kept, larger ones are compressed. */
 enum { PRIORITY_PLAIN = 500, PRIORITY_STEPS = 22, PRIORITY_MOST = 1000 };
 
@@ -348,18 +349,26 @@ static void add_checkpoint(json_t *document, const struct kube_pod *pod)
         json_object_set_new(document, "checkpoint", json_pack("{s:s}", "every", every));
 }
 
+/* Kubernetes ends a pod at its own limit, and kills it after its own grace: what is longer than
+ * tarn's longest is none for tarn. */
 static void add_times(json_t *document, const struct kube_pod *pod)
 {
-    if (pod->limit_s > 0) /* Kubernetes ends it: tarn's limit is a little later */
+    static const int64_t limit_max_s = UNITS_DURATION_MAX / USEC_PER_SEC - LIMIT_SLACK_S;
+
+    if (pod->limit_s > limit_max_s)
+        json_object_set_new(document, "max_duration", json_string("unlimited"));
+    else if (pod->limit_s > 0)
         json_object_set_new(document, "max_duration",
-                            json_sprintf("%" PRId64 "s", pod->limit_s + 60));
+                            json_sprintf("%" PRId64 "s", pod->limit_s + LIMIT_SLACK_S));
     if (pod->estimate[0])
         json_object_set_new(document, "estimate", json_string(pod->estimate));
-    json_object_set_new(document, "grace", json_sprintf("%" PRId64 "s", pod->grace_s));
+    json_object_set_new(
+        document, "grace",
+        json_sprintf("%" PRId64 "s", pod->grace_s < GRACE_MAX_S ? pod->grace_s : GRACE_MAX_S));
 }
 
-char *kube_document(const struct kube_pod *const *pods, uint32_t count, struct kube_nodes *nodes,
-                    struct error *err)
+char *kube_document(const struct kube_pod *const *pods, uint32_t count, const char *queue,
+                    struct kube_nodes *nodes, struct error *err)
 {
     const struct kube_pod *first = pods[0];
     bool is_alike = true, has_owner = first->group.owner_uid[0] != '\0';
@@ -381,6 +390,8 @@ char *kube_document(const struct kube_pod *const *pods, uint32_t count, struct k
     json_object_set_new(document, "comment", json_sprintf("namespace %s", first->namespace));
     json_object_set_new(document, "priority", json_integer(kube_priority(first->priority)));
     json_object_set_new(document, "requeue", json_boolean(has_owner));
+    if (queue[0])
+        json_object_set_new(document, "queue", json_string(queue));
     if (first->preemptible >= 0) /* else the queue decides */
         json_object_set_new(document, "preemptible", json_boolean(first->preemptible));
     add_checkpoint(document, first);

@@ -18,9 +18,10 @@ bool kube_pods_are_alike(const struct kube_pod *a, const struct kube_pod *b);
 /* By role, then by index and name. */
 int kube_pod_compare(const struct kube_pod *a, const struct kube_pod *b);
 
-/* JSON, new, of pods in that order; or NULL and the reason: tarn cannot place them. */
-char *kube_document(const struct kube_pod *const *pods, uint32_t count, struct kube_nodes *nodes,
-                    struct error *err);
+/* JSON, new, of pods in that order; or NULL and the reason: tarn cannot place them. queue: that
+ * which its objects state; "": none. */
+char *kube_document(const struct kube_pod *const *pods, uint32_t count, const char *queue,
+                    struct kube_nodes *nodes, struct error *err);
 
 /* A PriorityClass's value as a priority of tarn, -1000 to 1000. */
 int32_t kube_priority(int32_t value);

@@ -146,12 +146,12 @@ static void ask_size(struct kube_workloads *workloads, struct workload *workload
 
 /* ---- arrivals ---- */
 
-/* The pods state it, else the object of the workload; else it is the one of the namespace. */
-static const char *queue_of(const struct workload *workload, const struct kube_pod *first)
+/* The pods state it, else the object of the workload; "": neither. */
+static const char *stated_queue(const struct workload *workload, const struct kube_pod *first)
 {
     if (first->queue[0])
         return first->queue;
-    return workload->queue[0] ? workload->queue : first->namespace;
+    return workload->queue ? workload->queue : "";
 }
 
 static void arrive(struct kube_workloads *workloads, struct workload *workload)
@@ -164,7 +164,8 @@ static void arrive(struct kube_workloads *workloads, struct workload *workload)
              compare_pods);
     AUTO_FREE const struct kube_pod **pods = pods_of(workload);
     const struct kube_pod *first = pods[0];
-    AUTO_FREE char *document = kube_document(pods, workload->size, workloads->nodes, &err);
+    const char *queue = stated_queue(workload, first);
+    AUTO_FREE char *document = kube_document(pods, workload->size, queue, workloads->nodes, &err);
     if (!document) {
         AUTO_FREE char *words = mem_printf("tarn cannot schedule it: %s", err.text);
         workload_say(workloads, workload, words, true);
@@ -177,7 +178,7 @@ static void arrive(struct kube_workloads *workloads, struct workload *workload)
     struct engine_arrival arrival = { .name = name,
                                       .document = document,
                                       .user = first->namespace,
-                                      .account = queue_of(workload, first),
+                                      .account = queue[0] ? NULL : first->namespace,
                                       .uid = (uint32_t)geteuid(),
                                       .gid = (uint32_t)getegid() };
     workload->stage = WORKLOAD_REPORTED;

@@ -149,6 +149,20 @@ static void add_queue_rows(struct table *table, const json_t *reports)
     }
 }
 
+/* A job that no node can hold waits for ever: said, as the means do not have it. */
+static void say_waiting(const json_t *report, struct text *text)
+{
+    const json_t *run = json_array_get(json_object_get(report, "runs"), 0);
+    const char *first = json_string_value(json_object_get(run, "first_waiting"));
+    const char *variant = json_string_value(json_object_get(report, "variant"));
+
+    if (first)
+        text_printf(text, "%s: %" JSON_INTEGER_FORMAT " jobs never started, the first is %s\n",
+                    variant ? variant : json_string_value(json_object_get(report, "experiment")),
+                    json_integer_value(json_object_get(json_object_get(run, "jobs"), "waiting")),
+                    first);
+}
+
 void listing_format(const json_t *reports, const struct table_view *view, struct text *text)
 {
     struct table_column columns[TABLE_COLUMNS_MAX] = { { .title = "METRIC" } };
@@ -176,5 +190,6 @@ void listing_format(const json_t *reports, const struct table_view *view, struct
         if (bad > 0)
             text_printf(text, "%" JSON_INTEGER_FORMAT " bad lines skipped in %s\n", bad,
                         json_string_value(json_object_get(report, "experiment")));
+        say_waiting(report, text);
     }
 }

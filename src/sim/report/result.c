@@ -546,9 +546,25 @@ static json_t *job_counts(const struct run *run)
         "dropped", fates[FATE_DROPPED], "running", fates[FATE_RUNS], "waiting", fates[FATE_WAITS]);
 }
 
+/* The first job that waits at the end, or NULL: none does. */
+static json_t *first_waiting(const struct run *run)
+{
+    for (size_t i = 0; i < run->workload->jobs.count; i++) {
+        const struct sim_job *job = &run->workload->jobs.items[i];
+        if (run->outcomes[i].fate == FATE_WAITS)
+            return json_sprintf("'%s': %u GPUs, %u members%s%s", job->name, (unsigned)job->gpus,
+                                (unsigned)job->members, job->models[0] ? ", of " : "", job->models);
+    }
+    return NULL;
+}
+
 json_t *result_of(const struct run *run, bool has_series)
 {
     json_t *object = json_object();
+
+    json_t *waiting = first_waiting(run);
+    if (waiting)
+        json_object_set_new(object, "first_waiting", waiting);
 
     for (int i = 0; i < METRIC_COUNT; i++) {
         bool is_known = !run->experiment->is_recorded || !is_unrecorded((enum metric)i);

@@ -44,6 +44,7 @@ static int32_t find_column(const struct cells *header, const char *names)
 static int find_columns(const struct job_table *table, const struct cells *header, struct row *row,
                         struct error *err)
 {
+    row->column_count = header->count;
     for (int i = 0; i < COLUMN_COUNT; i++) {
         const char *names = table->columns[i];
         bool is_needed = names && strchr("!?", names[0]);
@@ -156,10 +157,24 @@ static int read_sizes(const struct job_table *table, const struct row *row, stru
     return 0;
 }
 
+/* With another number, every value would be that of the column beside it. */
+static int check_count(const struct row *row, struct error *err)
+{
+    if (row->cells->count == row->column_count)
+        return 0;
+    char expected[80];
+    snprintf(expected, sizeof(expected), "%u as in the header", (unsigned)row->column_count);
+    return cells_fail(row->cells, CELLS_MAX, err, expected);
+}
+
 static int read_row(const struct job_table *table, const struct row *row, struct sim_job *job,
                     struct error *err)
 {
     struct workload *workload = row->workload;
+    int code = check_count(row, err);
+
+    if (code < 0)
+        return code;
 
     *job = sim_job_default();
     job->name = workload_string(workload, row_text(row, COLUMN_NAME));
@@ -174,7 +189,7 @@ static int read_row(const struct job_table *table, const struct row *row, struct
         if (names && names[0] == '!' && !row_text(row, (enum job_column)i))
             return row_fail(row, (enum job_column)i, err, "a value");
     }
-    int code = table->finish == NULL ? 0 : table->finish(row, NULL, err);
+    code = table->finish == NULL ? 0 : table->finish(row, NULL, err);
     if (code != 0)
         return code;
     code = read_times(row, job, err);

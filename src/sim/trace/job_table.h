@@ -43,6 +43,7 @@ enum job_column {
 struct row {
     const struct cells *cells;
     int32_t at[COLUMN_COUNT]; /* index in cells; -1: absent */
+    uint32_t column_count;    /* of the header */
     struct workload *workload;
     double unit;
     char separator;

@@ -2,7 +2,7 @@
 /* The formats: of those that are tables of jobs the columns, and what is special about each. */
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -247,99 +247,123 @@ static const char *tres_find(const char *tres, const char *name, size_t *ret_len
     return NULL;
 }
 
-static double tres_amount(const char *tres, const char *name)
+/* The column that says what a job had. */
+static enum job_column tres_column(const struct row *row)
 {
-    char text[32];
+    return row_text(row, COLUMN_EXTRA) ? COLUMN_EXTRA : COLUMN_EXTRA2;
+}
+
+/* An amount, that of memory in MiB; 0: not there. */
+static int tres_amount(const struct row *row, const char *name, double *ret, struct error *err)
+{
+    static const char units[] = "KMGTP";
+    char text[32] = "";
     double value = 0, scale = 1;
     size_t length;
-    const char *found = tres_find(tres, name, &length);
+    const char *found = tres_find(row_text(row, tres_column(row)), name, &length);
 
-    if (!found || length == 0 || length >= sizeof(text))
+    *ret = 0;
+    if (!found)
         return 0;
-    memcpy(text, found, length);
-    text[length] = '\0';
-    static const char units[] = "KMGTP";
-    const char *unit = strchr(units, text[length - 1]);
+    memcpy(text, found, length < sizeof(text) ? length : 0);
+    const char *unit = length > 0 && length < sizeof(text) && strcmp(name, "mem") == 0
+                           ? strchr(units, text[length - 1])
+                           : NULL;
     if (unit) {
-        scale = pow(1024, (double)(unit - units) - 1); /* in MiB */
+        scale = pow(1024, (double)(unit - units) - 1);
         text[length - 1] = '\0';
     }
-    return number_parse(text, &value) && value >= 0 && value < 1e12 ? value * scale : 0;
+    if (!number_parse(text, &value) || value < 0 || value * scale > 1e12) {
+        char expected[80];
+        snprintf(expected, sizeof(expected), "an amount after %.40s=, like 4 or 64G of mem", name);
+        return row_fail(row, tres_column(row), err, expected);
+    }
+    *ret = value * scale;
+    return 0;
 }
 
 /* "gres/gpu=4", or where a site counts types only, "gres/gpu:a100=2,gres/gpu:v100=2". */
-static double tres_gpus(const char *tres)
+static int tres_gpus(const struct row *row, double *ret, struct error *err)
 {
-    double gpus = tres_amount(tres, "gres/gpu"), of_types = 0;
+    const char *tres = row_text(row, tres_column(row));
+    double of_types = 0, more;
+    size_t all, length;
+
+    int code = tres_amount(row, "gres/gpu", ret, err);
+    for (const char *at = tres; at && *at && code == 0; at += all + (at[all] == ',')) {
+        all = strcspn(at, ",");
+        if (strncmp(at, "gres/gpu:", 9) != 0)
+            continue;
+        AUTO_FREE char *name = mem_string_of(at, strcspn(at, "=,"));
+        code = tres_amount(row, name, &more, err);
+        of_types += code == 0 ? more : 0;
+    }
+    if (code == 0 &&
+        (tres_find(tres, "gres/shard", &length) || tres_find(tres, "gres/mps", &length)))
+        return row_fail(row, tres_column(row), err, "whole GPUs, not shares of an unknown size");
+    *ret = *ret > 0 ? *ret : of_types;
+    if (code == 0 && (*ret > WORKLOAD_GPUS_MAX || *ret != floor(*ret)))
+        return row_fail(row, tres_column(row), err, "at most 1000000 GPUs, whole ones");
+    return code;
+}
+
+/* "gres/gpu:a100=4": the model; of several any, as a job of tarn has one. */
+static const char *tres_models(const struct row *row)
+{
+    const char *tres = row_text(row, tres_column(row));
+    AUTO_RELEASE(text) struct text models = { 0 };
     size_t all;
 
     for (const char *at = tres; at && *at; at += all + (at[all] == ',')) {
-        size_t name = strcspn(at, "=,");
         all = strcspn(at, ",");
-        if (strncmp(at, "gres/gpu:", 9) == 0 && at[name] == '=')
-            of_types += strtod(at + name + 1, NULL);
+        if (strncmp(at, "gres/gpu:", 9) == 0) {
+            text_add(&models, models.length > 0 ? "|" : "");
+            text_add_bytes(&models, at + 9, strcspn(at + 9, "=,"));
+        }
     }
-    return gpus > 0 ? gpus : of_types;
+    return models.length > 0 ? workload_lower(row->workload, models.bytes) : "";
 }
 
-/* "gres/gpu:a100=4": the model. */
-static const char *tres_model(const struct row *row, const char *tres)
-{
-    char model[REQUEST_MODEL_SIZE];
-    const char *at = tres ? strstr(tres, "gres/gpu:") : NULL;
-    size_t length = at ? strcspn(at + 9, "=,") : 0;
-
-    if (length == 0 || length >= sizeof(model))
-        return "";
-    memcpy(model, at + 9, length);
-    model[length] = '\0';
-    return workload_lower(row->workload, model);
-}
-
-/* "Unknown", "None": it has not happened. */
+/* The word that Slurm writes for "not yet". */
 static bool has_happened(const struct row *row, enum job_column column)
 {
+    static const char *const none[] = { "Unknown", "None", "N/A", NULL };
     const char *time = row_text(row, column);
 
-    return row->at[column] < 0 || (time && time[0] >= '0' && time[0] <= '9');
+    return row->at[column] < 0 || (time && !string_is_in(time, none));
 }
 
-/* Minutes as a plain number (TimelimitRaw), or like 1-02:03:04; words like UNLIMITED are none. */
+/* Minutes as a plain number (TimelimitRaw), or like 1-02:03:04; some words are no limit. */
 static int sacct_limit(const struct row *row, usec_t *ret, struct error *err)
 {
+    static const char *const none[] = { "UNLIMITED", "Partition_Limit", "UNKNOWN",
+                                        "Unknown",   "INVALID",         NULL };
     const char *text = row_text(row, COLUMN_EXTRA3);
 
-    if (!text || text[0] < '0' || text[0] > '9')
+    if (!text || string_is_in(text, none))
         return 0;
     double unit = text[strspn(text, "0123456789")] ? row->unit : 60e6;
     return cells_duration(row->cells, (uint32_t)row->at[COLUMN_EXTRA3], unit, ret, err);
 }
 
-/* Steps of jobs, jobs that never ran, and those that still run, are no jobs to run. */
-static int finish_sacct(const struct row *row, struct sim_job *job, struct error *err)
+static int sacct_sizes(const struct row *row, struct sim_job *job, struct error *err)
 {
-    if (!job) {
-        const char *id = row_text(row, COLUMN_ID);
-        bool is_step = id && strchr(id, '.');
-        bool has_run = has_happened(row, COLUMN_START) && has_happened(row, COLUMN_END);
-        return is_step || !has_run ? ROW_IS_NONE : ROW_IS_JOB;
-    }
-    if (row_text(row, COLUMN_START) && job->waited < 0) /* local time may be turned back */
-        return row_fail(row, COLUMN_START, err,
-                        "a start that is not before the submission, as sacct with "
-                        "SLURM_TIME_FORMAT=%s prints it");
-    if (!job->name[0])
-        job->name = workload_string(row->workload, row_text(row, COLUMN_ID));
-    const char *tres = row_text(row, COLUMN_EXTRA);
-    if (!tres)
-        tres = row_text(row, COLUMN_EXTRA2);
-    double gpus = tres_gpus(tres), nodes = tres_amount(tres, "node");
-    double cpus = tres_amount(tres, "cpu"), memory = tres_amount(tres, "mem");
+    double gpus, nodes, cpus, memory;
+
+    int code = tres_gpus(row, &gpus, err);
+    if (code == 0)
+        code = tres_amount(row, "node", &nodes, err);
+    if (code == 0)
+        code = tres_amount(row, "cpu", &cpus, err);
+    if (code == 0)
+        code = tres_amount(row, "mem", &memory, err);
+    if (code < 0)
+        return code;
     if (cpus > 0)
         job->cpu_milli = llrint(cpus * 1000);
     job->memory_mib = llrint(memory);
-    job->gpus = gpus <= WORKLOAD_GPUS_MAX ? (uint32_t)gpus : 0;
-    job->models = tres_model(row, tres);
+    job->gpus = (uint32_t)gpus;
+    job->models = tres_models(row);
     uint32_t members = nodes >= 1 && nodes <= WORKLOAD_GPUS_MAX ? (uint32_t)nodes : job->members;
     job->members = 1;
     if (members > 1 && job->gpus % members == 0) { /* a member a node, as it ran there */
@@ -348,7 +372,28 @@ static int finish_sacct(const struct row *row, struct sim_job *job, struct error
         job->cpu_milli /= members;
         job->memory_mib /= members;
     }
-    return sacct_limit(row, &job->limit, err);
+    return 0;
+}
+
+/* Steps of jobs, jobs that never ran, and those that still run, are no jobs to run. */
+static int finish_sacct(const struct row *row, struct sim_job *job, struct error *err)
+{
+    if (!job) {
+        const char *id = row_text(row, COLUMN_ID);
+        bool is_step = strchr(id, '.');
+        bool has_run = has_happened(row, COLUMN_START) && has_happened(row, COLUMN_END);
+        if (!strchr("0123456789", id[0])) /* the rest of a name with a line break and a bar */
+            return row_fail(row, COLUMN_ID, err, "the number of a job");
+        return is_step || !has_run ? ROW_IS_NONE : ROW_IS_JOB;
+    }
+    if (row_text(row, COLUMN_START) && job->waited < 0) /* local time may be turned back */
+        return row_fail(row, COLUMN_START, err,
+                        "a start that is not before the submission, as sacct with "
+                        "SLURM_TIME_FORMAT=%s prints it");
+    if (!job->name[0])
+        job->name = workload_string(row->workload, row_text(row, COLUMN_ID));
+    int code = sacct_sizes(row, job, err);
+    return code == 0 ? sacct_limit(row, &job->limit, err) : code;
 }
 
 /* A job waits from Eligible on: what it depends on is not in the file. */
@@ -369,7 +414,7 @@ static const struct job_table sacct = {
                  [COLUMN_EXTRA] = "?AllocTRES|ReqTRES",
                  [COLUMN_EXTRA2] = "ReqTRES",
                  [COLUMN_EXTRA3] = "TimelimitRaw|Timelimit" },
-    .separator = '|',
+    .separator = CELLS_BARS,
     .finish = finish_sacct,
 };
 

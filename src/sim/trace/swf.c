@@ -16,6 +16,7 @@ enum {
     SWF_PROCS = 4,
     SWF_ASKED = 7,
     SWF_REQUEST = 8,
+    SWF_STATUS = 10,
     SWF_USER = 11,
     SWF_GROUP = 12,
     SWF_PROGRAM = 13,
@@ -40,6 +41,14 @@ static const char *label(struct workload *workload, const struct cells *cells, u
         return "";
     snprintf(text, sizeof(text), "%c%.40s", letter, cells->items[field].text);
     return workload_string(workload, text);
+}
+
+/* Status 2, 3 and 4: a part of a job, which has a line of status 0 or 1 for all of it. */
+static bool is_part(const struct cells *cells)
+{
+    const char *status = cells->count > SWF_STATUS ? cells->items[SWF_STATUS].text : "";
+
+    return status[0] >= '2' && status[0] <= '4' && status[1] == '\0';
 }
 
 /* The user's program: what a history can go by. */
@@ -99,6 +108,10 @@ int read_swf(const struct format_ask *ask, struct workload *workload, struct err
             continue;
         cells.line = lines.number;
         code = cells_split(&cells, line, CELLS_BLANKS, err);
+        if (code == 0 && is_part(&cells)) {
+            workload->left_out++;
+            continue;
+        }
         if (code == 0)
             code = read_job(&cells, workload, &job, err);
         if (code < 0) {

@@ -36,7 +36,7 @@ static char *unquote(char *from, char **ret_text)
 
 int cells_split(struct cells *cells, char *line, char separator, struct error *err)
 {
-    bool is_by_blanks = separator == CELLS_BLANKS;
+    bool is_by_blanks = separator == CELLS_BLANKS, has_quotes = separator != CELLS_BARS;
     char *at = line;
 
     cells->count = 0;
@@ -50,7 +50,7 @@ int cells_split(struct cells *cells, char *line, char separator, struct error *e
         struct cell *cell = &cells->items[cells->count++];
         *cell = (struct cell){ .text = at, .column = (uint32_t)(at - line) + 1 };
         char *end;
-        if (*at == '"') {
+        if (*at == '"' && has_quotes) {
             end = unquote(at, &cell->text);
             if (!end)
                 return cells_fail(cells, cells->count - 1, err, "a quote at the end of the field");

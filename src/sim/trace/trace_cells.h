@@ -4,7 +4,8 @@
 
 /* trace_cells - the fields of a line, and their values
  *
- * A field may be quoted ("" inside stands for one quote); blanks around it are removed. Error
+ * A field may be quoted ("" inside stands for one quote), not between bars, as sacct never quotes;
+ * blanks around it are removed. Error
  * messages are "FILE:LINE:COLUMN: 'field': problem, expected form".
  *
  * Limits: CELLS_MAX fields per line
@@ -17,7 +18,7 @@
 #include "base/error.h"
 #include "base/units.h"
 
-enum { CELLS_MAX = 256, CELLS_BLANKS = ' ' };
+enum { CELLS_MAX = 256, CELLS_BLANKS = ' ', CELLS_BARS = '|' };
 
 struct cell {
     char *text;      /* into the line */

@@ -29,9 +29,8 @@ function nameOf(row, by) {
 
 function rowsTable(report) {
   const free = Math.max(0, report.capacity_gpu_hours - report.total.gpu_hours);
-  const price = report.total.cost !== null && report.total.gpu_hours > 0 ? report.total.cost / report.total.gpu_hours : null;
   const rows = [...report.rows.map((row) => ({ ...row, ...costsOf(row), title: nameOf(row, report.by) })),
-    { title: "unallocated", gpu_hours: free, gpu_use: null, cost: price === null ? null : price * free, idle: price === null ? null : price * free, perUseful: null },
+    { title: "unallocated", gpu_hours: free, gpu_use: null, cost: null, idle: null, perUseful: null },
     { ...report.total, ...costsOf(report.total), title: "allocated, all" }];
   return table("by " + report.by + (report.row_count > report.rows.length ? ": the first " + report.rows.length + " of " + report.row_count : ""), [
     { title: report.by, cell: (row) => row.title }, { title: "GPU-hours", number: true, cell: (row) => hours(row.gpu_hours) },
@@ -101,7 +100,7 @@ export async function view(query) {
     total.cost === null ? h("p", { class: "dim" }, "There are no prices; ", link("whatif", "the configuration"), " can set them: ", h("code", {}, "prices: {h100: 3.2}")) : null,
     ofAll !== null && ofAll < GOAL ? h("p", {}, "At " + percent(GOAL) + " these GPUs would do " + hours((GOAL - ofAll) * capacity) + " GPU-hours more useful work" +
       (own.perUseful ? ", worth " + amount((GOAL - ofAll) * capacity * own.perUseful) + " at today's cost of a useful GPU-hour." : ".")) : null,
-    rowsTable(report), h("p", { class: "dim" }, "Useful: the measured use of the allocated GPUs. Idle cost: the cost of GPUs that were allocated and idle, or not allocated. " +
+    rowsTable(report), h("p", { class: "dim" }, "Useful: the measured use of the allocated GPUs. Idle cost: the cost of GPUs that were allocated and idle; the rows add up to what was charged. " +
       "-: not measured, or no price."), scatter(report), overTime(report.periods, step),
     report.diagnoses.length ? table("why GPU time is not useful", [{ title: "Finding", cell: (one) => one.seen }, { title: "GPU-hours", number: true, cell: (one) => hours(one.gpu_hours) },
       { title: "Advice", wide: true, cell: (one) => one.advice }], report.diagnoses) : null,

@@ -55,7 +55,7 @@ static int read_memory(const struct setting_place *place)
 
 static int read_decimal(const struct setting_place *place)
 {
-    const json_t *value = place->value;
+    AUTO(json) json_t *value = plain_read(place->value);
     double number = json_number_value(value), scale = (double)scale_of(place->row);
     double most = (double)place->row->most / scale;
     bool is_money = place->row->kind == SETTING_MONEY;
@@ -125,7 +125,9 @@ static int read_word(const struct setting_place *place)
 /* A number, or a word that stands for one. */
 static int read_depth(const struct setting_place *place)
 {
-    if (json_is_number(place->value))
+    AUTO(json) json_t *value = plain_read(place->value);
+
+    if (json_is_number(value))
         return read_number(place);
     int code = read_word(place);
     if (code == 0 && setting_load(place->row, place->base) == 2)

@@ -7,6 +7,7 @@
 
 #include "wire/config/config_amounts.h"
 #include "wire/config/window_event.h"
+#include "wire/json.h"
 
 /* ---- budgets ---- */
 
@@ -38,7 +39,7 @@ static int read_budget_terms(const struct reader *reader, const json_t *map,
                              enum period *ret_period, uint8_t *ret_firmness)
 {
     const char *names[KEYS_MAX], *per = NULL;
-    const json_t *hard = reader_get(map, "hard");
+    AUTO(json) json_t *hard = plain_read(reader_get(map, "hard"));
     const char *word = json_string_value(hard);
 
     keys_names(KEYS_BUDGET, NULL, names);
@@ -65,7 +66,7 @@ static int read_budget_of(const struct setting_place *place, const struct reader
     const struct reader inner = reader_inside(reader, name);
     const json_t *object = is_map ? given : parent;
     const char *key = is_map ? "amount" : name;
-    const json_t *value = reader_get(object, key);
+    AUTO(json) json_t *value = plain_read(reader_get(object, key));
     double amount = json_number_value(value);
     struct event_queue *queue = place->base;
     enum account_kind kind =

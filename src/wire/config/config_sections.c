@@ -7,6 +7,7 @@
 
 #include "wire/config/config_amounts.h"
 #include "wire/config/window_event.h"
+#include "wire/json.h"
 
 static int check_pool(const struct reader *reader, const json_t *object,
                       const struct event_pool *pool)
@@ -154,7 +155,7 @@ static struct event_price *claim_price(struct config *config, const char *resour
 static int read_speed(const struct reader *reader, const json_t *map, const char *name,
                       uint32_t *ret_milli)
 {
-    const json_t *value = json_object_get(map, name);
+    AUTO(json) json_t *value = plain_read(json_object_get(map, name));
     double speed = json_number_value(value);
 
     if (!value)
@@ -236,9 +237,10 @@ int read_prices(const struct setting_place *place)
                           RESOURCES_MAX);
     json_object_foreach((json_t *)(uintptr_t)prices, name, value)
     {
-        double price = json_number_value(value);
+        AUTO(json) json_t *number = plain_read(value);
+        double price = json_number_value(number);
         int code = resource_read(&reader, prices, name, resource);
-        if (code == 0 && (!json_is_number(value) || price < 0 || price > 1000))
+        if (code == 0 && (!json_is_number(number) || price < 0 || price > 1000))
             code =
                 reader_fail(&reader, -EINVAL, prices, name, "expected a price per hour, 0 to 1000");
         if (code < 0)

@@ -13,6 +13,7 @@
 #include "core/state/agenda.h"
 #include "time/begin.h"
 #include "wire/job/pattern.h"
+#include "wire/json.h"
 #include "wire/where_text.h"
 
 enum {
@@ -42,10 +43,10 @@ static int read_name(const struct draft_key *key, struct job_draft *draft)
     int code = key->value && key->layer == layer ? read_text(key, draft) : 0;
     if (code < 0)
         return code;
-    if (draft->name && !name_is_valid(draft->name))
+    if (draft->name && !string_is_name(draft->name, SUBMISSION_JOB_NAME_MAX))
         return key_fail(key, -EINVAL,
                         "'%.80s' is not a valid name; expected 1 to %d letters, digits and '._-+@'",
-                        draft->name, SUBMISSION_NAME_MAX);
+                        draft->name, SUBMISSION_JOB_NAME_MAX);
     if (!draft->name && source->name)
         draft->name = mem_string(source->name);
     if (!draft->name)
@@ -321,8 +322,10 @@ static int read_oom(const struct draft_key *key, struct job_draft *draft)
         { "memory", .read = read_factor, .expected = "a factor like x1.5" },
     };
 
+    AUTO(json) json_t *value = plain_read(key->value);
+
     draft->gives_oom = true;
-    if (json_is_false(key->value))
+    if (json_is_false(value))
         return 0;
     if (!json_object_get(key->value, "memory"))
         return key_fail(key, -EINVAL, "expected {memory: x1.5}, or false");

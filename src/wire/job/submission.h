@@ -31,7 +31,8 @@
 #include "wire/yaml.h"
 
 enum {
-    SUBMISSION_NAME_MAX = 63,    /* of jobs, stages, queues, outputs ... */
+    SUBMISSION_NAME_MAX = 63, /* of stages, queues, outputs ... */
+    SUBMISSION_JOB_NAME_MAX = 255,
     SUBMISSION_STAGES_MAX = 256, /* of a pipeline */
     SUBMISSION_JOBS_MAX = 10000, /* of a document, each combination and array index one */
     SUBMISSION_ARRAY_INDEX_MAX = 4000000,

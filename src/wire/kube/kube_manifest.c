@@ -34,8 +34,10 @@ static int add_object(struct kube_objects *objects, const struct kube_document *
     if (!object.name)
         return reader_fail(&reader, -EINVAL, json, "kind", "%.40s without metadata.name",
                            object.kind);
-    const char *space = json_string_value(reader_get(meta, "namespace"));
-    object.space = space ? space : object.space;
+    reader = reader_at(&reader, "%.40s %.60s", object.kind, object.name);
+    int code = reader_string(&reader, meta, "namespace", SIZE_MAX, &object.space);
+    if (code < 0)
+        return code;
     object.spec = reader_get(json, "spec");
     if (object.spec && !json_is_object(object.spec))
         return reader_fail(&reader, -EINVAL, json, "spec", "%s, expected a map",
@@ -65,12 +67,21 @@ static int add_document(struct kube_objects *objects, const struct kube_document
 
 /* ---- documents ---- */
 
-/* The line that ends a document, or the end of the text. */
+static bool is_marker(const char *line, const char *marker)
+{
+    return strncmp(line, marker, 3) == 0 && strchr(" \t\r\n", line[3]);
+}
+
+/* The line that ends a document, or the end of the text. "---" also ends directives, which belong
+ * to the document after them. */
 static const char *document_end(const char *text)
 {
+    bool has_directives = false;
+
     while (*text) {
-        if (strncmp(text, "---", 3) == 0 && strchr(" \t\r\n", text[3]))
+        if (is_marker(text, "...") || (is_marker(text, "---") && !has_directives))
             return text;
+        has_directives = *text == '%' || (has_directives && !is_marker(text, "---"));
         const char *line = strchr(text, '\n');
         text = line ? line + 1 : text + strlen(text);
     }

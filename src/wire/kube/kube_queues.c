@@ -77,24 +77,32 @@ static int64_t most_of(const struct kube_amount *amount)
     return is_mib(amount) ? MIB_LIMIT_MAX : COUNT_LIMIT_MAX;
 }
 
-static bool is_gpu(const struct kube_amount *amount)
+bool kube_amount_is_gpu(const struct kube_amount *amount)
 {
-    static const char *const others[] = { "cpus", "memory", "tpu", NULL };
+    static const char *const others[] = { "cpus", "memory", "tpu", "npu", NULL };
 
     return !string_is_in(amount->resource, others);
 }
 
-/* NULL: tarn has no such resource. */
+/* The names of the engine for Kubernetes: a MIG profile is a model, "mig-1g.10gb". NULL: tarn has
+ * no such resource. */
 static const char *resource_of(const char *resource, const char *model)
 {
-    static const char *const gpus[] = { "nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915",
+    static const char *const gpus[] = { "nvidia.com/gpu",   "nvidia.com/gpu.shared",
+                                        "amd.com/gpu",      "gpu.intel.com/i915",
                                         "gpu.intel.com/xe", NULL };
+    static const char *const npus[] = { "habana.ai/gaudi", "aws.amazon.com/neuron",
+                                        "aws.amazon.com/neuroncore", NULL };
+    static const char mig[] = "nvidia.com/mig-";
 
     if (string_is_in(resource, gpus))
         return model ? model : "gpus";
+    if (string_starts(resource, mig) && strlen(resource) - strlen("nvidia.com/") < AMOUNT_NAME_SIZE)
+        return resource + strlen("nvidia.com/");
     return strcmp(resource, "cpu") == 0              ? "cpus"
            : strcmp(resource, "memory") == 0         ? "memory"
            : strcmp(resource, "google.com/tpu") == 0 ? "tpu"
+           : string_is_in(resource, npus)            ? "npu"
                                                      : NULL;
 }
 
@@ -182,6 +190,29 @@ void kube_amounts_read(struct kube_queues *queues, struct kube_amounts *amounts,
         if (amount)
             amount->has_nominal = kube_quantity(queues, object, map, key, amount, &amount->nominal);
     }
+}
+
+bool kube_bool(struct kube_queues *queues, const struct kube_object *object, const json_t *map,
+               const char *key, bool usual)
+{
+    struct reader reader = kube_object_reader(object, queues->err);
+    int code = reader_bool(&reader, map, key, &usual);
+
+    if (code < 0 && queues->code == 0)
+        queues->code = code;
+    return usual;
+}
+
+const char *kube_string(struct kube_queues *queues, const struct kube_object *object,
+                        const json_t *map, const char *key)
+{
+    struct reader reader = kube_object_reader(object, queues->err);
+    const char *string = NULL;
+    int code = reader_string(&reader, map, key, SIZE_MAX, &string);
+
+    if (code < 0 && queues->code == 0)
+        queues->code = code;
+    return string && string[0] ? string : NULL;
 }
 
 int64_t kube_weight(struct kube_queues *queues, const struct kube_object *object, const json_t *map,
@@ -398,7 +429,7 @@ static int64_t gpus_of(const struct kube_amounts *amounts, enum part part)
     int64_t sum = 0;
 
     LIST_EACH (const struct kube_amount, amount, &amounts->all)
-        sum += is_gpu(amount) ? value_of(amount, part) : 0;
+        sum += kube_amount_is_gpu(amount) ? value_of(amount, part) : 0;
     return sum < COUNT_LIMIT_MAX ? sum : COUNT_LIMIT_MAX;
 }
 

@@ -16,9 +16,11 @@
 #include "base/text.h"
 #include "wire/kube/kube_manifest.h"
 
+enum { AMOUNT_NAME_SIZE = 32 }; /* of a model */
+
 /* Amounts of one resource. Absent bounds are those that add up to "all" or "no bound". */
 struct kube_amount {
-    char resource[64]; /* "gpus", "h100", "cpus", "memory" (in MiB), "tpu" */
+    char resource[64]; /* "gpus", "h100", "mig-1g.10gb", "cpus", "memory" (in MiB), "tpu", "npu" */
     int64_t nominal, borrow, lend;
     bool has_nominal;    /* an amount was given; 0 counts */
     bool borrows_freely; /* of one part at least there is no bound */
@@ -42,6 +44,7 @@ struct kube_queue {
     bool is_firm;                            /* above its quota its jobs are not preempted */
     bool is_group;                           /* its quota includes those of the queues below it */
     bool is_closed;                          /* and these have no more than it */
+    bool has_unknown;                        /* it has devices that tarn does not know */
 };
 
 struct kube_queues {
@@ -84,6 +87,7 @@ void kube_fail(struct kube_queues *queues, const struct kube_object *object, con
 struct kube_amount *kube_amounts_of(struct kube_queues *queues, struct kube_amounts *amounts,
                                     const struct kube_object *object, const json_t *map,
                                     const char *resource, const char *model);
+bool kube_amount_is_gpu(const struct kube_amount *amount);
 /* By tarn's name of the resource. */
 struct kube_amount *kube_amount_make(struct kube_amounts *amounts, const char *resource);
 /* The quantity that a key has, in the unit of this amount; false: there is none, or a failure. */
@@ -92,6 +96,12 @@ bool kube_quantity(struct kube_queues *queues, const struct kube_object *object,
 /* "cpu: 4, nvidia.com/gpu: 8" as nominal amounts. */
 void kube_amounts_read(struct kube_queues *queues, struct kube_amounts *amounts,
                        const struct kube_object *object, const json_t *map);
+/* true or false; usual: not given. */
+bool kube_bool(struct kube_queues *queues, const struct kube_object *object, const json_t *map,
+               const char *key, bool usual);
+/* NULL: not given, or empty. */
+const char *kube_string(struct kube_queues *queues, const struct kube_object *object,
+                        const json_t *map, const char *key);
 /* A weight as in "2" or "500m": rounded up to a whole number, which is reported. 0: not given. */
 int64_t kube_weight(struct kube_queues *queues, const struct kube_object *object, const json_t *map,
                     const char *key);

@@ -74,6 +74,8 @@ static void add_model(struct kube_queue *queue, const char *model)
     list_add(&queue->models, model);
 }
 
+static const char *const no_devices[] = { "pods", "ephemeral-storage", NULL };
+
 /* {name: nvidia.com/gpu, nominalQuota: 8, borrowingLimit: 4, lendingLimit: 2} */
 static void add_resource(struct kueue *kueue, struct kube_queue *queue, const json_t *resource,
                          const char *model)
@@ -89,6 +91,7 @@ static void add_resource(struct kueue *kueue, struct kube_queue *queue, const js
     }
     struct kube_amount *amount =
         kube_amounts_of(queues, &queue->quota, object, resource, name, model);
+    queue->has_unknown |= !amount && !string_is_in(name, no_devices);
     if (!amount)
         return;
     if (!kube_quantity(queues, object, resource, "nominalQuota", amount, &nominal)) {
@@ -103,8 +106,9 @@ static void add_resource(struct kueue *kueue, struct kube_queue *queue, const js
     amount->lend += has_lend && lend < nominal ? lend : nominal;
     amount->borrows_freely |= !has_borrow;
     amount->has_lend |= has_lend;
-    if (model && strcmp(amount->resource, model) == 0)
-        add_model(queue, model);
+    bool is_slice = string_starts(amount->resource, "mig-");
+    if (is_slice || (model && strcmp(amount->resource, model) == 0))
+        add_model(queue, is_slice ? strchr(name, '/') + 1 : model);
 }
 
 static void add_flavor_quotas(struct kueue *kueue, struct kube_queue *queue, const json_t *quotas)
@@ -146,12 +150,12 @@ static void add_quotas(struct kueue *kueue, struct kube_queue *queue)
 
 /* ---- cohorts ---- */
 
-static const char *first_string(const json_t *map, const char *key, const char *other)
+static const char *first_string(struct kueue *kueue, const struct kube_object *object,
+                                const char *key, const char *other)
 {
-    const char *value = json_string_value(reader_get(map, key));
+    const char *value = kube_string(kueue->queues, object, object->spec, key);
 
-    value = value ? value : json_string_value(reader_get(map, other));
-    return value && value[0] ? value : NULL;
+    return value ? value : kube_string(kueue->queues, object, object->spec, other);
 }
 
 /* One that is only mentioned is one without quotas of its own. */
@@ -174,7 +178,7 @@ static void add_cohort(struct kueue *kueue, const struct kube_object *object)
         return;
     queue->is_group = true;
     queue->parent_kind = cohort;
-    queue->parent_origin = first_string(object->spec, "parentName", "parent");
+    queue->parent_origin = first_string(kueue, object, "parentName", "parent");
     queue->is_closed = !queue->parent_origin;
     add_quotas(kueue, queue);
     queue->models.count = 0; /* those of its members count */
@@ -182,7 +186,7 @@ static void add_cohort(struct kueue *kueue, const struct kube_object *object)
 
 static void add_parent_cohort(struct kueue *kueue, const struct kube_object *object)
 {
-    const char *parent = first_string(object->spec, "parentName", "parent");
+    const char *parent = first_string(kueue, object, "parentName", "parent");
 
     if (parent)
         want_cohort(kueue, parent);
@@ -212,14 +216,14 @@ static bool is_preemptible(const struct kube_queues *queues, const struct kube_q
     return false;
 }
 
-/* Workloads may use only what a ClusterQueue covers. */
+/* Workloads may use only what a ClusterQueue covers; devices that tarn does not know may be GPUs.
+ */
 static void close_uncovered(struct kube_queue *queue)
 {
-    bool has_gpus = false;
+    bool has_gpus = queue->has_unknown;
 
     LIST_EACH (const struct kube_amount, amount, &queue->quota.all)
-        has_gpus |= strcmp(amount->resource, "cpus") != 0 &&
-                    strcmp(amount->resource, "memory") != 0 && strcmp(amount->resource, "tpu") != 0;
+        has_gpus |= kube_amount_is_gpu(amount);
     struct kube_amounts *limit = queue->is_closed ? &queue->quota : &queue->limit;
     if (!has_gpus)
         kube_amount_make(limit, "gpus")->has_nominal = true;
@@ -240,7 +244,7 @@ static void report_queue(struct kueue *kueue, const struct kube_object *object)
 
 static void add_cluster_queue(struct kueue *kueue, const struct kube_object *object)
 {
-    const char *parent = first_string(object->spec, "cohort", "cohortName");
+    const char *parent = first_string(kueue, object, "cohort", "cohortName");
 
     if (parent)
         want_cohort(kueue, parent);

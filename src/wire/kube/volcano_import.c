@@ -90,7 +90,7 @@ static void add_path(struct kube_queues *queues, const struct kube_object *objec
 static void add_queue(struct kube_queues *queues, const struct kube_object *object)
 {
     const json_t *spec = object->spec;
-    const char *parent = json_string_value(reader_get(spec, "parent"));
+    const char *parent = kube_string(queues, object, spec, "parent");
 
     if (strcmp(object->name, "root") == 0) {
         kube_report_keys(queues, object, spec, notes, COUNT_OF(notes));
@@ -99,15 +99,17 @@ static void add_queue(struct kube_queues *queues, const struct kube_object *obje
     struct kube_queue *queue = kube_queue_add(queues, kind, object->name, object->name, object);
     if (!queue)
         return;
-    bool has_parent = parent && parent[0] && strcmp(parent, "root") != 0;
+    bool has_parent = parent && strcmp(parent, "root") != 0;
     queue->parent_kind = kind;
     queue->parent_origin = has_parent ? parent : NULL;
     queue->weight = kube_weight(queues, object, spec, "weight");
-    queue->is_firm = json_is_false(reader_get(spec, "reclaimable"));
+    queue->is_firm = !kube_bool(queues, object, spec, "reclaimable", true);
     queue->is_preemptible = !queue->is_firm;
     add_guarantee(queues, queue);
     kube_amounts_read(queues, &queue->limit, object, reader_get(spec, "capability"));
     kube_report_keys(queues, object, spec, notes, COUNT_OF(notes));
+    kube_report_key(queues, object, reader_get(object->json, "status"), "state", "Open",
+                    "no queue of tarn is closed; this one takes jobs: see `submit` of a queue");
 
     const json_t *annotations = reader_get(reader_get(object->json, "metadata"), "annotations");
     const char *hierarchy = json_string_value(reader_get(annotations, HIERARCHY));

@@ -32,6 +32,17 @@ struct about_devices {
     bool is_synthetic;
 };
 
+/* The profile that a resource names; with the strategy "single", the product does so:
+ * "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb" of nvidia.com/gpu. NULL: whole GPUs. */
+static const char *profile_of(const char *resource, const char *product)
+{
+    const char *part = strstr(product, "-MIG-");
+
+    return part && strcmp(kube_device_name(resource)->vendor, "nvidia") == 0
+               ? part + strlen("-MIG-")
+               : kube_mig_profile(resource);
+}
+
 /* GPU feature discovery writes "NVIDIA-H100-80GB-HBM3-SHARED"; tarn's names come from the driver's
  * "NVIDIA H100 80GB HBM3". */
 static void name_model(const struct about_devices *about, const char *resource,
@@ -44,16 +55,17 @@ static void name_model(const struct about_devices *about, const char *resource,
                                         "cloud.google.com/gke-accelerator",
                                         "cloud.google.com/gke-tpu-accelerator",
                                         NULL };
-    const char *profile = kube_mig_profile(resource);
+    const char *found = first_label(about->labels, keys), *profile = profile_of(resource, found);
     char product[PROBE_MODEL_SIZE];
 
     if (profile) { /* instances of other sizes are other devices */
-        snprintf(device->model, sizeof(device->model), "mig-%.*s", PROBE_MODEL_SIZE - 5, profile);
-        snprintf(device->product, sizeof(device->product), "MIG %.*s", PROBE_MODEL_SIZE - 5,
-                 profile);
+        int length = (int)strcspn(profile, "-_ ");
+        length = length < PROBE_MODEL_SIZE - 5 ? length : PROBE_MODEL_SIZE - 5;
+        snprintf(device->model, sizeof(device->model), "mig-%.*s", length, profile);
+        snprintf(device->product, sizeof(device->product), "MIG %.*s", length, profile);
         return;
     }
-    snprintf(product, sizeof(product), "%s", first_label(about->labels, keys));
+    snprintf(product, sizeof(product), "%s", found);
     for (char *at = product; *at; at++)
         *at = *at == '-' || *at == '_' ? ' ' : *at;
     char *suffix = strstr(product, " SHARED");
