@@ -9,7 +9,8 @@
 enum {
     SLIP = 16,           /* one that is served first may be delayed by 1/16 of its own length */
     SLIP_SHORTER = 8,    /* by jobs of at most 1/8 of its length */
-    LOOK_JOBS = 256,     /* that run: for each so many, what was found is as good for a second */
+    LOOK_JOBS = 256,     /* that run: for each so many, claims are as good for a second, */
+    LOOK_WORK = 64,      /* and for each so many, the sum of their work */
     PACKED_PERCENT = 90, /* of the cluster are used when jobs are served in order */
 };
 
@@ -22,9 +23,9 @@ static void look_again(struct brain *brain, usec_t at)
 }
 
 /* How long a look at all running jobs is as good: with few of them, not at all. */
-static usec_t fresh_for(const struct brain *brain)
+static usec_t fresh_for(const struct brain *brain, uint32_t jobs)
 {
-    return (usec_t)(brain->ends.count / LOOK_JOBS) * USEC_PER_SEC;
+    return (usec_t)(brain->ends.count / jobs) * USEC_PER_SEC;
 }
 
 /* What runs for each queue: usual run time (ms) x share (2^10). One that has outlived it goes on
@@ -53,7 +54,7 @@ static void add_up_work(struct brain *brain)
 static uint64_t running_work(struct brain *brain, uint32_t queue)
 {
     bool is_fresh = brain->running_work_in == brain->plans ||
-                    brain->state->now - brain->running_work_at < fresh_for(brain);
+                    brain->state->now - brain->running_work_at < fresh_for(brain, LOOK_WORK);
 
     if (!is_fresh || queue >= brain->running_work.count)
         add_up_work(brain);
@@ -181,7 +182,8 @@ static bool is_fresh(const struct brain *brain, const struct pending_queue *queu
 {
     const struct job *job = queue->claim != 0 ? state_job(brain->state, queue->claim) : NULL;
 
-    return queue->looked_in > 0 && brain->state->now - queue->looked_at < fresh_for(brain) &&
+    return queue->looked_in > 0 &&
+           brain->state->now - queue->looked_at < fresh_for(brain, LOOK_JOBS) &&
            (queue->claim == 0 || (job && job->pending_bucket && queue->claim_at != 0));
 }
 
