@@ -28,6 +28,7 @@
 #include "daemon/study/forecaster.h"
 #include "daemon/study/study.h"
 #include "engine/local/local.h"
+#include "io/child_watch.h"
 #include "io/log.h"
 #include "io/net/http.h"
 #include "io/parts.h"
@@ -589,6 +590,7 @@ static void close_all(struct daemon *daemon)
     launcher_destroy(daemon->launcher);
     readings_close(daemon->readings);
     uv_run(&daemon->loop, UV_RUN_NOWAIT);
+    child_watch_drain(&daemon->loop);
     uv_walk(&daemon->loop, on_walk, NULL);
     uv_run(&daemon->loop, UV_RUN_DEFAULT);
     uv_loop_close(&daemon->loop);

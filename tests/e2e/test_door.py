@@ -295,6 +295,28 @@ def bridges(box):
     return found
 
 
+def zombies(box):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % pid) as stat:
+                state, parent = stat.read().rsplit(")", 1)[1].split()[:2]
+            if state == "Z" and int(parent) == box.daemon.process.pid:
+                found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def test_connections_that_clients_close_leave_no_zombies(box):
+    number = running(box)
+    token = box.token()
+    for _ in range(8):
+        open_bridge(box, number, token).close()
+    tarn_test.wait_until("no process of a connection is left, not even a zombie", lambda: not bridges(box) and not zombies(box))
+    box.daemon.api.post("/v1/jobs/%d/cancel" % number)
+
+
 def test_the_process_of_a_connection_has_no_other_files(box):
     number = running(box)
     links = [open_bridge(box, number, box.token()) for _ in range(2)]
