@@ -681,6 +681,40 @@ def test_a_trusted_proxy_names_the_user():
         tarn_test.remove_folder(root)
 
 
+@pytest.mark.skipif(not tarn_test.IS_ROOT, reason="needs root, to start a daemon of another user")
+def test_a_daemon_that_is_not_root_serves_no_other_users():
+    """Their jobs would run as its own user."""
+    root = tarn_test.make_folder()
+    secret, start = os.path.join(root, "secret"), os.path.join(root, "start")
+    with open(secret, "w") as file:
+        os.chmod(secret, 0o600)
+        file.write(PROXY_SECRET + "\n")
+    with open(start, "w") as file:
+        file.write('#!/bin/sh\nexec setpriv --reuid=65534 --regid=65534 --clear-groups "%s" "$@"\n' % tarn_test.TARN)
+    os.chmod(start, 0o755)
+    for path in (root, secret):
+        os.chown(path, 65534, 65534)
+    box = Box(root, "--proxy", "127.0.0.1", "--proxy-secret", secret, scheme="http", binary=start)
+    try:
+        name = pwd.getpwuid(65534).pw_name
+        head = {"Tarn-Proxy-Secret": PROXY_SECRET, "X-Forwarded-User": name}
+        assert box.ask("GET", "/v1/whoami", headers=head)[0] == 200
+        status, reply = box.ask("POST", "/v1/jobs", headers=dict(head, **{"X-Forwarded-User": "daemon"}),
+                                body={"command": ["id"], "sender_cwd": "/"})
+        assert status == 403 and "only %s may use it" % name in message(reply)
+        with pytest.raises(tarn_test.Refused, match="'daemon' cannot use it") as refused:
+            box.token(user="daemon")
+        assert refused.value.status == 403
+        os.chmod(root, 0o755)
+        os.chmod(box.daemon.state, 0o755)
+        os.chmod(box.daemon.socket, 0o666)
+        with pytest.raises(tarn_test.Refused, match="only %s may use it" % name):
+            tarn_test.as_user(2, lambda: box.daemon.api.submit(command=["id"]))
+    finally:
+        box.stop()
+        tarn_test.remove_folder(root)
+
+
 @pytest.mark.skipif(not tarn_test.IS_ROOT, reason="needs root, for tokens of other users")
 def test_a_token_of_another_user_has_only_the_rights_of_that_user():
     root = tarn_test.make_folder()
