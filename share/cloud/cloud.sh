@@ -36,8 +36,13 @@ for_each() {
     return $is_failed
 }
 
-# Seconds until a time, in any form that date reads; at least 1.
+# Seconds until a time of day, in any form that date reads, or until "now"; at least 1. What is
+# neither fails: date would read the empty string as midnight.
 seconds_until() {
+    case $1 in
+    now | *[0-9]:[0-9][0-9]*) ;;
+    *) return 1 ;;
+    esac
     left=$(($(date -d "$1" +%s) - $(date +%s))) || return 1
     echo $((left > 1 ? left : 1))
 }

@@ -31,5 +31,7 @@ cloud_notice() {
     token=$(curl -sf -m 2 -X PUT -H "X-aws-ec2-metadata-token-ttl-seconds: 60" "$METADATA/latest/api/token") &&
         notice=$(curl -sf -m 2 -H "X-aws-ec2-metadata-token: $token" \
             "$METADATA/latest/meta-data/spot/instance-action") || return 0 # 404: no notice
-    seconds_until "$(echo "$notice" | jq -r .time)"
+    # A proxy or another server may answer with anything: a notice has an action and a time.
+    at=$(echo "$notice" | jq -r 'select(.action == "terminate" or .action == "stop" or .action == "hibernate").time') || return 0
+    [ -z "$at" ] || seconds_until "$at"
 }

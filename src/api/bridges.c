@@ -13,6 +13,7 @@
 #include "api/routes.h"
 #include "base/mem.h"
 #include "io/child.h"
+#include "io/child_watch.h"
 #include "io/log.h"
 #include "io/net/client.h"
 
@@ -29,42 +30,33 @@ struct bridge {
     uint64_t token, job;
     uid_t uid;
     gid_t gid;
-    int door;  /* -1: the process has it */
-    int pidfd; /* -1: none */
-    bool is_gone;
-    unsigned handle_count;
-    uv_poll_t poll;
+    int door;                    /* -1: the process has it */
+    struct child_watch *process; /* NULL: none */
+    bool is_gone, is_closed;
     uv_timer_t timer;
 };
+
+static void settle(struct bridge *bridge)
+{
+    if (bridge->is_gone && bridge->is_closed)
+        free(bridge);
+}
 
 static void on_closed(uv_handle_t *handle)
 {
     struct bridge *bridge = handle->data;
 
-    if (--bridge->handle_count == 0 && bridge->is_gone)
-        free(bridge);
+    bridge->is_closed = true;
+    settle(bridge);
 }
 
-static void stop_watching(struct bridge *bridge)
+static void on_end_of_process(void *user, int status)
 {
-    if (bridge->pidfd < 0)
-        return;
-    uv_close((uv_handle_t *)&bridge->poll, on_closed);
-    uv_close((uv_handle_t *)&bridge->timer, on_closed);
-    close(bridge->pidfd);
-    bridge->pidfd = -1;
-}
-
-static void on_exit_of_process(uv_poll_t *poll, int status, int events)
-{
-    struct bridge *bridge = poll->data;
-    int wait_status;
+    struct bridge *bridge = user;
 
     (void)status;
-    (void)events;
-    if (!child_reap(bridge->pidfd, &wait_status))
-        return;
-    stop_watching(bridge);
+    bridge->process = NULL;
+    uv_close((uv_handle_t *)&bridge->timer, on_closed);
     http_tunnel_close(&bridge->tunnel);
 }
 
@@ -73,16 +65,15 @@ static void on_beat(uv_timer_t *timer)
     struct bridge *bridge = timer->data;
 
     if (!token_has_access(bridge->api, bridge->token))
-        child_signal(bridge->pidfd, SIGKILL, 0);
+        child_watch_signal(bridge->process, SIGKILL);
 }
 
-static void watch(struct bridge *bridge)
+static void watch(struct bridge *bridge, int pidfd)
 {
-    uv_poll_init(bridge->api->loop, &bridge->poll, bridge->pidfd);
+    bridge->process = child_watch_start(bridge->api->loop, pidfd, on_end_of_process, bridge);
+    bridge->is_closed = false;
     uv_timer_init(bridge->api->loop, &bridge->timer);
-    bridge->handle_count = 2;
-    bridge->poll.data = bridge->timer.data = bridge;
-    uv_poll_start(&bridge->poll, UV_READABLE, on_exit_of_process);
+    bridge->timer.data = bridge;
     uv_timer_start(&bridge->timer, on_beat, BEAT_MS, BEAT_MS);
 }
 
@@ -100,19 +91,19 @@ static void on_open(struct http_tunnel *tunnel, int socket)
         .fd_count = COUNT_OF(fds),
     };
     struct error err;
+    int pidfd = -1;
 
     bridge->door = -1;
     int code = fds[0] < 0 || fds[1] < 0 ? error_set(&err, -EMFILE, "too many open files")
-                                        : child_start(&plan, &bridge->pidfd, &err);
+                                        : child_start(&plan, &pidfd, &err);
     for (size_t i = 0; i < COUNT_OF(fds); i++) {
         if (fds[i] >= 0)
             close(fds[i]);
     }
     if (code == 0) {
-        watch(bridge);
+        watch(bridge, pidfd);
         return;
     }
-    bridge->pidfd = -1;
     log_line(LOG_WARNING, "a connection to job %" PRIu64 " failed: %s", bridge->job, err.text);
     http_tunnel_close(tunnel);
 }
@@ -128,15 +119,11 @@ static void on_gone(struct http_tunnel *tunnel)
     *at = bridge->next;
     if (bridge->door >= 0)
         close(bridge->door);
-    if (bridge->pidfd >= 0) {
-        int status;
-
-        child_signal(bridge->pidfd, SIGKILL, 0);
-        child_reap(bridge->pidfd, &status);
-        stop_watching(bridge);
+    if (bridge->process) {
+        child_watch_kill(bridge->process);
+        uv_close((uv_handle_t *)&bridge->timer, on_closed);
     }
-    if (bridge->handle_count == 0)
-        free(bridge);
+    settle(bridge);
 }
 
 /* ---- who may have one more ---- */
@@ -185,7 +172,7 @@ int bridge_open(struct call *call, int door, struct error *err)
                                .uid = who->uid,
                                .gid = who->gid,
                                .door = door,
-                               .pidfd = -1 };
+                               .is_closed = true };
     call->api->bridges = bridge;
     tell(call);
     http_tunnel(call->request, BRIDGE_PROTOCOL, &bridge->tunnel);

@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "control/phrases.h"
+#include "io/net/peer.h"
 #include "wire/json.h"
 #include "wire/yaml.h"
 
@@ -85,6 +86,20 @@ static const struct answer {
     { 0, 500, "internal" },
 };
 
+int call_check_user(const struct api *api, uid_t uid, struct error *err)
+{
+    uid_t owner = api_control(api)->owner;
+    char name[IDENTITY_NAME_SIZE];
+
+    if (owner == 0 || uid == owner || uid == 0)
+        return 0;
+    peer_name(owner, name);
+    return error_set(err, REFUSED_FORBIDDEN,
+                     "this daemon does not run as root, so all jobs are those of user %s; only %s "
+                     "may use it",
+                     name, name);
+}
+
 void reply_error(struct http_request *request, int code, const struct error *err)
 {
     const struct answer *answer = answers;
@@ -108,7 +123,8 @@ json_t *refuse(struct call *call, int code)
 
 static int check_keys(struct call *call)
 {
-    const char *keys[QUERY_KEYS_MAX + 1], *unknown;
+    const char *keys[QUERY_KEYS_MAX + 1], *odd;
+    bool is_repeated;
     AUTO_RELEASE(text) struct text known = { 0 };
     size_t count = 0;
 
@@ -119,10 +135,12 @@ static int check_keys(struct call *call)
         keys[count++] = at->key;
     }
     keys[count] = NULL;
-    unknown = http_query_unknown(call->request, keys);
-    return unknown ? error_set(&call->err, REFUSED_BAD, "unknown parameter '%.40s'; expected %s",
-                               unknown, count > 0 ? text_string(&known) : "none")
-                   : 0;
+    odd = http_query_odd(call->request, keys, &is_repeated);
+    if (odd && is_repeated)
+        return error_set(&call->err, REFUSED_BAD, "parameter '%.40s': more than once", odd);
+    return odd ? error_set(&call->err, REFUSED_BAD, "unknown parameter '%.40s'; expected %s", odd,
+                           count > 0 ? text_string(&known) : "none")
+               : 0;
 }
 
 static bool is_number(const struct query_key *key, const char *text)

@@ -95,12 +95,15 @@ static enum identity_scope scope_of(const struct operation *operation)
     return is_question ? SCOPE_READ : SCOPE_SUBMIT;
 }
 
-static int check_right(const struct operation *operation, const struct identity *who,
-                       struct error *err)
+static int check_right(const struct api *api, const struct operation *operation,
+                       const struct identity *who, struct error *err)
 {
     bool is_for_admins = operation->callers == CALLERS_ADMINS;
     enum identity_scope needed = is_for_admins ? SCOPE_ADMIN : scope_of(operation);
 
+    int code = who->source == IDENTITY_NOBODY ? 0 : call_check_user(api, who->uid, err);
+    if (code < 0)
+        return code;
     if (who->scope < needed)
         return error_set(err, REFUSED_FORBIDDEN, "the scope of the token is '%s'; expected '%s'",
                          identity_scope_name(who->scope), identity_scope_name(needed));
@@ -115,7 +118,7 @@ static void run(struct call *call)
 
     if (call->api->inquiry && call->api->ports.control.clock.now)
         inquiry_set_time(call->api->inquiry, api_now(call->api));
-    call->code = check_right(operation, call->request->who, &call->err);
+    call->code = check_right(call->api, operation, call->request->who, &call->err);
     if (call->code == 0)
         call->code = check_query(call);
     json_t *body = call->code == 0 ? handlers[operation - operations](call) : NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,4 +35,9 @@ int error_prefix(struct error *err, int code, const char *format, ...)
     if (room > 0)
         snprintf(err->text + length, sizeof(err->text) - length, ": %.*s", room, after);
     return code;
+}
+
+bool error_is_shortage(int code)
+{
+    return code == -EAGAIN || code == -ENOMEM || code == -EMFILE || code == -ENFILE;
 }

@@ -9,6 +9,8 @@
  * may prefix its own location.
  */
 
+#include <stdbool.h>
+
 #include "base/compiler.h"
 
 enum { ERROR_TEXT_SIZE = 480 };
@@ -22,6 +24,10 @@ struct error {
  * Text that does not fit is cut.
  */
 int error_set(struct error *err, int code, const char *format, ...) PRINTF(3, 4);
+
+/* Whether a code of a failed system call means that the machine lacks processes, threads,
+ * descriptors or memory for now: the same call may succeed later. */
+bool error_is_shortage(int code);
 
 /* Prefix the location: "pools.yaml:12: node a: no GPUs". */
 int error_prefix(struct error *err, int code, const char *format, ...) PRINTF(3, 4);

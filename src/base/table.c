@@ -61,12 +61,6 @@ static size_t character_width(uint32_t c)
     return 1;
 }
 
-/* What a terminal would act on instead of showing it. */
-static bool is_control(uint32_t c)
-{
-    return c < 0x20 || (c >= 0x7f && c < 0xa0);
-}
-
 /* Of its beginning: characters of one column each. */
 static size_t count_plain(const unsigned char *s)
 {
@@ -107,7 +101,7 @@ void text_add_cut(struct text *text, const char *string, size_t width)
         if (step > room)
             break;
         room -= step;
-        if (is_control(c))
+        if (character_is_control(c))
             text_add_char(text, '?');
         else
             text_add_bytes(text, from, (size_t)(s - from));

@@ -143,10 +143,22 @@ bool string_is_utf8(const char *bytes, size_t length)
     return true;
 }
 
-/* U+0000 to U+001F and U+007F to U+009F: a terminal may obey them. */
+bool character_is_control(uint32_t c)
+{
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
+           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+/* All control characters have at most three bytes. */
 static bool is_control(const unsigned char *s)
 {
-    return s[0] < ' ' || s[0] == 0x7f || (s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0);
+    if (s[0] < 0x80)
+        return character_is_control(s[0]);
+    uint32_t second = s[1] & 0x3f;
+    if ((s[0] & 0xe0) == 0xc0)
+        return character_is_control((uint32_t)(s[0] & 0x1f) << 6 | second);
+    return (s[0] & 0xf0) == 0xe0 && s[1] != '\0' &&
+           character_is_control((uint32_t)(s[0] & 0xf) << 12 | second << 6 | (s[2] & 0x3f));
 }
 
 bool string_has_control(const char *text)

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
@@ -33,8 +34,10 @@ bool string_equal(const char *a, const char *b); /* both may be NULL; NULL equal
 bool string_starts(const char *string, const char *prefix);
 bool string_is_in(const char *string, const char *const *words); /* words ends with NULL */
 bool string_is_utf8(const char *bytes, size_t length); /* no overlong forms, no surrogates */
-/* Whether UTF-8 contains a control character: C0, DEL or C1 (U+0080 to U+009F). Text that is shown
- * to other users must not. */
+/* A character on which a terminal acts instead of showing it: U+0000 to U+001F and U+007F to
+ * U+009F, separators of lines, and what changes the direction of the text beside it. */
+bool character_is_control(uint32_t c);
+/* Whether UTF-8 contains a control character. Text that is shown to other users must not. */
 bool string_has_control(const char *text);
 /* Untrusted text, such as a program name, made safe for terminals and JSON: invalid UTF-8 and
  * control characters become '?'; text that does not fit is cut between characters. ret may be

@@ -18,6 +18,9 @@
 
 #define FIELD_ABSENT ((usec_t)-1)
 
+/* A string for people; "" if it is none. Other users wrote some of them: control characters that a
+ * terminal would obey become '?' in the value itself. */
+const char *value_text(const json_t *value);
 const char *field_text(const json_t *object, const char *key);
 int64_t field_number(const json_t *object, const char *key);
 double field_real(const json_t *object, const char *key);

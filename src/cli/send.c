@@ -458,7 +458,7 @@ static void say_notes(const json_t *notes)
     json_array_foreach(notes, i, note)
     {
         if (json_is_string(note))
-            say("%s", json_string_value(note));
+            say("%s", value_text(note));
     }
 }
 

@@ -25,6 +25,11 @@ int drain_node(const struct control *control, const char *name, const char *reas
     int code = describe(control, name, &event, err);
     if (code < 0)
         return code;
+    if (reason && string_starts(reason, NODE_SHORTAGE))
+        return error_set(err, REFUSED_BAD,
+                         "reason '%.40s': tarn itself pauses nodes with reasons that begin with "
+                         "'" NODE_SHORTAGE "'; expected another reason",
+                         reason);
     bool is_down = event.node.state == NODE_DOWN;
     bool is_drained = is_down ? event.node.drained != NULL : event.node.state == NODE_DRAINED;
     if (!reason && !is_drained)

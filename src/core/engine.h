@@ -139,8 +139,9 @@ enum engine_outcome_kind {
     ENGINE_ENDED,   /* it ran and ended; exit_code, signal, ... are set */
     ENGINE_FAILED,  /* it failed before exec; see reason */
     ENGINE_LOST,    /* its supervisor died with it, or its node restarted or disappeared */
-    /* Nothing of the attempt was started, because its place is not one any more: the job is placed
-     * again, and is not charged for it. All of its members. */
+    /* Nothing of the attempt was started, because its place is not one any more, or because the
+     * machine lacks processes, descriptors or memory for now: the job is placed again, and is not
+     * charged for it. All of its members that do not run. */
     ENGINE_RETURNED,
 };
 

@@ -23,11 +23,13 @@
 #include "daemon/nodes/inventory.h"
 #include "daemon/nodes/node_calls.h"
 #include "daemon/nodes/node_faults.h"
+#include "daemon/nodes/shortage.h"
 #include "daemon/reporter.h"
 #include "daemon/start_config.h"
 #include "daemon/study/forecaster.h"
 #include "daemon/study/study.h"
 #include "engine/local/local.h"
+#include "io/child_watch.h"
 #include "io/log.h"
 #include "io/net/http.h"
 #include "io/parts.h"
@@ -351,6 +353,7 @@ static int open_launcher(struct daemon *daemon, struct error *err)
         .is_root = geteuid() == 0,
         .machine = daemon->machine,
         .inventory = daemon->inventory,
+        .shortage = daemon->reporter.shortage,
     };
     return launcher_create(&launcher, &daemon->launcher, err);
 }
@@ -489,7 +492,8 @@ static int open_all(struct daemon *daemon, struct error *err)
     fill_control(daemon);
     daemon->reporter = (struct reporter){ .hub = daemon->hub,
                                           .control = &daemon->ports.control,
-                                          .inventory = daemon->inventory };
+                                          .inventory = daemon->inventory,
+                                          .shortage = shortage_create(&daemon->loop, daemon->hub) };
     if (options->config)
         code = start_config_read(daemon->hub, options->config, &daemon->config, err);
     if (code == 0)
@@ -585,10 +589,12 @@ static void close_all(struct daemon *daemon)
     if (daemon->engine)
         daemon->engine->ops->destroy(daemon->engine);
     inventory_destroy(daemon->inventory);
+    shortage_destroy(daemon->reporter.shortage);
     hub_destroy(daemon->hub);
     launcher_destroy(daemon->launcher);
     readings_close(daemon->readings);
     uv_run(&daemon->loop, UV_RUN_NOWAIT);
+    child_watch_drain(&daemon->loop);
     uv_walk(&daemon->loop, on_walk, NULL);
     uv_run(&daemon->loop, UV_RUN_DEFAULT);
     uv_loop_close(&daemon->loop);

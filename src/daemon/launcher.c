@@ -14,6 +14,7 @@
 #include "core/job/role.h"
 #include "core/state/attempt_launch.h"
 #include "daemon/nodes/inventory.h"
+#include "daemon/nodes/shortage.h"
 #include "io/file.h"
 #include "node/job_environment.h"
 #include "node/job_folders.h"
@@ -192,7 +193,17 @@ static void report_failure(struct launcher *launcher, struct member_id id,
                    .reason = reason },
     };
 
+    if (kind == ENGINE_RETURNED)
+        shortage_note(launcher->options.shortage, reason);
     hub_report(launcher->options.hub, &event);
+}
+
+/* A shortage of this machine is no fault of the job. */
+static enum engine_outcome_kind kind_of_failure(const struct launcher *launcher, int code)
+{
+    bool is_here = !launcher->options.engine->abilities.has_own_nodes;
+
+    return is_here && error_is_shortage(code) ? ENGINE_RETURNED : ENGINE_FAILED;
 }
 
 /* What all members of a job have in common while they are started. */
@@ -412,7 +423,7 @@ static void start_prepared(struct launcher *launcher, struct job *job,
         code = start_members(&start, &all, &err);
     if (code < 0) {
         AUTO_FREE bool *known = find_known(launcher, job, &all);
-        report_unended(launcher, &all, known, ENGINE_FAILED, err.text);
+        report_unended(launcher, &all, known, kind_of_failure(launcher, code), err.text);
     }
     unended_release(&all);
     launch_destroy(start.launch);
@@ -430,7 +441,8 @@ static void on_prepared(void *user, struct prepared *prepared, int code, const s
     if (code == 0)
         start_prepared(launcher, job, prepared);
     else /* one that is gone is no fault of the job's: it leaves it, as any sick one (rescue.h) */
-        report_all(launcher, job, code == -ENODEV ? ENGINE_LOST : ENGINE_FAILED, err->text);
+        report_all(launcher, job, code == -ENODEV ? ENGINE_LOST : kind_of_failure(launcher, code),
+                   err->text);
 }
 
 /* What a start tells a job of its nodes is known. */

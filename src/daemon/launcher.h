@@ -26,6 +26,7 @@ struct launcher_options {
     bool is_root;            /* jobs run as their users */
     struct machine *machine; /* this machine */
     const struct inventory *inventory;
+    struct shortage *shortage; /* of this machine */
 };
 
 struct launcher;

@@ -11,6 +11,7 @@
 #include "core/state/attempt_launch.h"
 #include "daemon/arrival_notes.h"
 #include "daemon/nodes/inventory.h"
+#include "daemon/nodes/shortage.h"
 #include "io/log.h"
 #include "node/machine.h"
 #include "wire/json.h"
@@ -24,9 +25,12 @@ static const struct state *state_of(const struct reporter *reporter)
 
 static void on_outcome(void *user, const struct engine_outcome *outcome)
 {
+    const struct reporter *reporter = user;
     struct event event = event_of_outcome(outcome);
 
-    hub_report(((struct reporter *)user)->hub, &event);
+    if (outcome->kind == ENGINE_RETURNED && !reporter->engine->abilities.has_own_nodes)
+        shortage_note(reporter->shortage, outcome->reason);
+    hub_report(reporter->hub, &event);
 }
 
 static void on_node(void *user, const struct engine_node *node, bool is_last)

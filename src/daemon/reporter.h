@@ -17,6 +17,7 @@
 struct arrival_notes;
 struct inventory;
 struct machine;
+struct shortage;
 
 struct reporter {
     struct hub *hub;
@@ -24,6 +25,7 @@ struct reporter {
     struct engine *engine;   /* set when it is open; it does not report before */
     struct machine *machine; /* the same */
     struct inventory *inventory;
+    struct shortage *shortage;
     struct arrival_notes *notes; /* NULL: not yet, or not wanted */
 };
 

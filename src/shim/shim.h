@@ -134,7 +134,8 @@ struct shim {
     bool has_started; /* exec succeeded */
     int64_t deadline; /* when to kill a stopping job, in monotonic milliseconds */
     char failure[ORDER_TEXT_SIZE];
-    int failure_errno;               /* 0: no failure */
+    bool is_lacking;   /* the failure is a shortage of the machine, which the job did not cause */
+    int failure_errno; /* 0: no failure */
     char pending[ORDER_RECORD_SIZE]; /* a record that the full pipe has not accepted yet */
     size_t pending_length;
 };

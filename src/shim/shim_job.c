@@ -390,6 +390,7 @@ void job_read_exec(struct shim *shim)
     if (length == (ssize_t)sizeof(failure)) {
         failure.text[sizeof(failure.text) - 1] = '\0';
         shim_fail(shim, failure.failure, "%s", failure.text);
+        shim->is_lacking = false; /* by a limit of its user, or by its program */
         return;
     }
     /* The pipe also ends when the child dies before exec, which only a kill can do. */

@@ -215,8 +215,9 @@ void record_end(struct shim *shim, const char *usage)
 
     if (shim->failure_errno != 0) {
         text_clean(shim->failure);
-        snprintf(record, sizeof(line) - 1, "failed errno=%d stopped=%d text=%s%s",
-                 shim->failure_errno, shim->is_stopping, shim->failure, ORDER_RECORD_END);
+        snprintf(record, sizeof(line) - 1, "failed errno=%d stopped=%d lacking=%d text=%s%s",
+                 shim->failure_errno, shim->is_stopping, shim->is_lacking, shim->failure,
+                 ORDER_RECORD_END);
     } else {
         snprintf(record, sizeof(line) - 1, "ended %s%s", usage, ORDER_RECORD_END);
     }

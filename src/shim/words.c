@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/shim.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,7 @@ void shim_fail(struct shim *shim, int code, const char *format, ...)
     if (shim->failure_errno != 0)
         return;
     shim->failure_errno = code;
+    shim->is_lacking = code == EAGAIN || code == ENOMEM || code == EMFILE || code == ENFILE;
     va_start(args, format);
     vsnprintf(shim->failure, sizeof(shim->failure), format, args);
     va_end(args);

@@ -148,6 +148,10 @@ static void words_of_others_are_made_fit_for_people(void **state)
           "31m",
           80, "?31m" }, /* a terminal takes U+009B for an escape */
         { "\xc2\xa0", 80, "\xc2\xa0" },
+        { "a\xe2\x80\xaegpj", 80, "a?gpj" }, /* U+202E turns the rest around */
+        { "\xe2\x81\xa6\xd8\x9c\xe2\x80\x8f\xe2\x80\xa8", 80,
+          "????" }, /* U+2066, 61C, 200F, 2028 */
+        { "\xe2\x80\x93\xe2\x80\x8d", 80, "\xe2\x80\x93\xe2\x80\x8d" }, /* a dash, a joiner */
     };
     (void)state;
 

@@ -256,6 +256,19 @@ def test_the_output_of_an_array_and_of_a_pipeline_has_prefixes(shell):
     assert [re.sub(r"\[[0-9]+ ", "[", line) for line in lines] == ["[make] made", "[use] used"]
 
 
+def test_what_other_users_wrote_cannot_act_on_the_terminal(shell):
+    """Paths, arguments and environment may have any bytes: escape sequences, and what turns text around."""
+    odd = "a\x1b]0;taken\x07b\u202egpj\u2066c"
+    number = int(shell.out("submit", "--parsable", "-o", os.path.join(shell.work, odd + ".out"), "--", "/bin/true", odd))
+    shell.run("wait", number)
+    for words in (["show", number], ["why", number], ["ls", "-a"], ["wait", number]):
+        done = shell.run(*words, status=None)
+        said = done.stdout + done.stderr
+        assert not set(said) & set("\x1b\x07\u202e\u2066"), (words, said)
+    assert "a?]0;taken?b?gpj?c" in shell.out("show", number)
+    assert json.loads(shell.out("show", number, "--json"))["launch"]["command"][1] == odd  # programs get it as it is
+
+
 def test_words_of_other_programs_lead_to_the_command(shell):
     for word, verb in (("status", "ls"), ("list", "ls"), ("kill", "cancel"), ("delete", "cancel"), ("stop", "cancel"), ("restart", "requeue")):
         assert shell.refused(2, word) == "tarn: unknown command '%s'; did you mean '%s'?\n" % (word, verb)

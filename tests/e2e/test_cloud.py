@@ -166,6 +166,8 @@ class Metadata(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.server.asked += 1
+        if self.server.odd is not None:
+            return self.answer(200, self.server.odd)
         in_100_s = time.gmtime(time.time() + 100)
         has_notice = self.server.has_notice
         if self.path == "/latest/meta-data/spot/instance-action":
@@ -194,7 +196,7 @@ class Metadata(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def metadata():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Metadata)
-    server.asked, server.has_notice, server.node = 0, False, None
+    server.asked, server.has_notice, server.node, server.odd = 0, False, None, None
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield server
@@ -231,3 +233,24 @@ def test_a_notice_of_the_cloud_is_one_of_tarn(make_daemon, metadata, kind, secon
         tarn_test.remove_folder(cloud.root)
     going_at = datetime.datetime.strptime(node()["going_at"], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=datetime.timezone.utc)
     assert noticed - 2 <= going_at.timestamp() - seconds <= time.time() + 2, node()
+
+
+ODD_REPLIES = ("", "<html>welcome</html>", "{", "{}", "[]", '"x"', "null", '{"action": "terminate"}', '{"action": "terminate", "time": ""}',
+               '{"action": "terminate", "time": "soon"}', '{"time": "2030-01-01T00:00:00Z"}', '{"action": "rest", "time": "2030-01-01T00:00:00Z"}',
+               '{"Events": 5}', '{"Events": [{"EventType": "Preempt", "Resources": ["NODE"], "NotBefore": "soon"}]}', "true")
+
+
+@pytest.mark.skipif(not shutil.which("curl") or not shutil.which("jq"), reason="curl or jq is not installed")
+@pytest.mark.parametrize("kind", ["ec2", "gcloud", "azure"])
+def test_a_reply_that_is_no_notice_takes_no_node_away(metadata, kind):
+    """A proxy, or another server at this address, answers any request with 200."""
+    cloud = Cloud(kind, METADATA=f"http://127.0.0.1:{metadata.server_port}", TARN=TARN)
+    script = 'here=%s; . $here/cloud.sh; cloud_notice n1' % SHARE
+    try:
+        for odd in ODD_REPLIES:
+            metadata.odd = odd.replace("NODE", "n1")
+            done = subprocess.run(["sh", "-c", script], env=cloud.environment, capture_output=True, text=True, timeout=60)
+            assert done.stdout == "", (odd, done)
+        assert metadata.asked >= len(ODD_REPLIES)
+    finally:
+        tarn_test.remove_folder(cloud.root)

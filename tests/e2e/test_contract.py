@@ -206,6 +206,9 @@ def test_what_is_wrong_is_refused_as_described(machine):
                          if entry.get("in") == "query" and entry["required"])
         status, text = api.raw(method, target + "?nope=1" + needed)
         assert status == 400 and b"unknown parameter 'nope'" in text, (method, target, text)
+        for name in [entry["name"] for entry in operation["parameters"] if entry.get("in") == "query"][:1]:
+            status, text = api.raw(method, target + "?" + "&".join(["%s=1" % name] * 2))
+            assert status == 400 and b"'%s': more than once" % name.encode() in text, (method, target, text)
         if needed:
             status, text = api.raw(method, target)
             assert status == 400 and b"is missing" in text, (method, target, text)

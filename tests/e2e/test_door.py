@@ -295,6 +295,28 @@ def bridges(box):
     return found
 
 
+def zombies(box):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % pid) as stat:
+                state, parent = stat.read().rsplit(")", 1)[1].split()[:2]
+            if state == "Z" and int(parent) == box.daemon.process.pid:
+                found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def test_connections_that_clients_close_leave_no_zombies(box):
+    number = running(box)
+    token = box.token()
+    for _ in range(8):
+        open_bridge(box, number, token).close()
+    tarn_test.wait_until("no process of a connection is left, not even a zombie", lambda: not bridges(box) and not zombies(box))
+    box.daemon.api.post("/v1/jobs/%d/cancel" % number)
+
+
 def test_the_process_of_a_connection_has_no_other_files(box):
     number = running(box)
     links = [open_bridge(box, number, box.token()) for _ in range(2)]
@@ -656,6 +678,40 @@ def test_a_trusted_proxy_names_the_user():
         assert proxied.ask("GET", "/v1/whoami", headers={"X-Forwarded-User": name, "Tarn-Proxy-Secret": PROXY_SECRET})[0] == 403
     finally:
         proxied.stop()
+        tarn_test.remove_folder(root)
+
+
+@pytest.mark.skipif(not tarn_test.IS_ROOT, reason="needs root, to start a daemon of another user")
+def test_a_daemon_that_is_not_root_serves_no_other_users():
+    """Their jobs would run as its own user."""
+    root = tarn_test.make_folder()
+    secret, start = os.path.join(root, "secret"), os.path.join(root, "start")
+    with open(secret, "w") as file:
+        os.chmod(secret, 0o600)
+        file.write(PROXY_SECRET + "\n")
+    with open(start, "w") as file:
+        file.write('#!/bin/sh\nexec setpriv --reuid=65534 --regid=65534 --clear-groups "%s" "$@"\n' % tarn_test.TARN)
+    os.chmod(start, 0o755)
+    for path in (root, secret):
+        os.chown(path, 65534, 65534)
+    box = Box(root, "--proxy", "127.0.0.1", "--proxy-secret", secret, scheme="http", binary=start)
+    try:
+        name = pwd.getpwuid(65534).pw_name
+        head = {"Tarn-Proxy-Secret": PROXY_SECRET, "X-Forwarded-User": name}
+        assert box.ask("GET", "/v1/whoami", headers=head)[0] == 200
+        status, reply = box.ask("POST", "/v1/jobs", headers=dict(head, **{"X-Forwarded-User": "daemon"}),
+                                body={"command": ["id"], "sender_cwd": "/"})
+        assert status == 403 and "only %s may use it" % name in message(reply)
+        with pytest.raises(tarn_test.Refused, match="'daemon' cannot use it") as refused:
+            box.token(user="daemon")
+        assert refused.value.status == 403
+        os.chmod(root, 0o755)
+        os.chmod(box.daemon.state, 0o755)
+        os.chmod(box.daemon.socket, 0o666)
+        with pytest.raises(tarn_test.Refused, match="only %s may use it" % name):
+            tarn_test.as_user(2, lambda: box.daemon.api.submit(command=["id"]))
+    finally:
+        box.stop()
         tarn_test.remove_folder(root)
 
 

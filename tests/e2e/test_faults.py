@@ -12,6 +12,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import sqlite3
@@ -22,7 +23,7 @@ import time
 import pytest
 
 import tarn_test
-from tarn_test import IS_ROOT, Refused, control_folders, is_shim, kill_quietly, read_file, shims_of, wait_until
+from tarn_test import IS_ROOT, Refused, UnixConnection, control_folders, is_shim, kill_quietly, read_file, shims_of, wait_until
 
 ROUNDS = int(os.environ.get("TARN_FAULT_ROUNDS", "60"))
 SEED = int(os.environ.get("TARN_SEED", "0")) or time.time_ns() % 1000000
@@ -745,6 +746,38 @@ def test_what_dies_before_exec_is_told_as_what_it_is(api, tmp_path):
         assert (job["result"], job["exit_code"], job["signal"]) == ("failed", None, None), job
         assert words in job["reason"], (job["reason"], words)
     assert all(gpu["given"] == 0 for gpu in api.get("/v1/gpus")["gpus"])
+
+
+@pytest.mark.parametrize("keys", [{}, {"ranks": 2}])
+def test_a_job_waits_while_the_machine_lacks_descriptors(api, daemon, keys):
+    """It is not failed for good: the node pauses, an alert says so, and the job runs afterwards."""
+    number = api.submit(command=["true"], hold=True, **keys)
+    process, connection = daemon.process.pid, UnixConnection(daemon.socket, 30)
+
+    def ask(method, path):
+        connection.request(method, path)
+        reply = connection.getresponse()
+        assert reply.status == 200, reply.read()
+        return json.loads(reply.read())
+
+    ask("GET", "/v1/jobs/%d" % number)
+    limits = resource.prlimit(process, resource.RLIMIT_NOFILE)
+    resource.prlimit(process, resource.RLIMIT_NOFILE, (3, limits[1]))  # no new descriptors
+    try:
+        ask("POST", "/v1/jobs/%d/release" % number)
+        wait_until("the node pauses", lambda: ask("GET", "/v1/nodes")["nodes"][0]["state"] == "drained")
+        node = ask("GET", "/v1/nodes")["nodes"][0]
+        assert node["reason"].startswith("shortage: ") and "oo many open files" in node["reason"], node
+        assert ask("GET", "/v1/jobs/%d" % number)["state"] == "queued"
+        wait_until("the alert is raised", lambda: "shortage" in [one["name"] for one in ask("GET", "/v1/alerts")["alerts"]])
+    finally:
+        resource.prlimit(process, resource.RLIMIT_NOFILE, limits)
+    connection.close()
+    assert api.wait_end(number)["result"] == "ok"
+    assert api.get("/v1/nodes")["nodes"][0]["state"] == "up"
+    assert "this machine lacks resources" in daemon.words()
+    with pytest.raises(Refused, match="tarn itself pauses nodes"):
+        api.post("/v1/nodes/%s/drain" % node["name"], {"reason": "shortage: of people"})
 
 
 def test_a_killed_supervisor_is_told_and_its_job_may_be_tried_again(api, daemon):

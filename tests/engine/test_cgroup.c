@@ -86,6 +86,7 @@ static void limits_are_ordered_only_when_asked(void **state)
 {
     struct cgroup v2 = { .tree = (char *)"/t", .has_memory = true, .has_cpu = true };
     struct cgroup v1 = { .tree = (char *)"/t", .memory = (char *)"/m", .cpu = (char *)"/c" };
+    struct cgroup counted = { .tree = (char *)"/t", .pids_max = 8192 };
     struct cgroup none = { 0 };
     const struct {
         const struct cgroup *cgroup;
@@ -108,6 +109,9 @@ static void limits_are_ordered_only_when_asked(void **state)
           "write|/c/1.1.0/cpu.cfs_period_us=100000|write|/c/1.1.0/cpu.cfs_quota_us=1000|",
           " kill=/t/1.1.0 dir=/m/1.1.0 dir=/c/1.1.0", ISOLATION_ISOLATED, ISOLATION_ISOLATED,
           ISOLATION_ISOLATED },
+        { &counted, 500, 0,
+          "mkdir|/t/1.1.0|into|/t/1.1.0|kill|/t/1.1.0|write|/t/1.1.0/pids.max=8192|",
+          " kill=/t/1.1.0", ISOLATION_ISOLATED, ISOLATION_ACCOUNTED, ISOLATION_ACCOUNTED },
         { &none, 500, 64, "", "", ISOLATION_WATCHED, ISOLATION_ACCOUNTED, ISOLATION_ACCOUNTED },
         { &v2, INT64_MAX, 0,
           "mkdir|/t/1.1.0|into|/t/1.1.0|kill|/t/1.1.0|"

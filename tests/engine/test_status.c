@@ -62,6 +62,19 @@ static void a_failure_keeps_its_words(void **state)
     assert_false(status.has_started);
 }
 
+static void a_shortage_is_no_failure_of_the_job(void **state)
+{
+    (void)state;
+    struct status lacking = { 0 }, stopped = { 0 };
+
+    apply(&lacking, "failed errno=11 stopped=0 lacking=1 text=cannot make a process .");
+    assert_int_equal(lacking.end.kind, ENGINE_RETURNED);
+    assert_string_equal(lacking.end.reason, "cannot make a process");
+    apply(&stopped, "failed errno=125 stopped=1 lacking=1 text=stopped before it started .");
+    assert_int_equal(stopped.end.kind, ENGINE_FAILED);
+    assert_true(stopped.end.was_stopped);
+}
+
 /* Of an interpreter's name, for example; and a cut is between characters. */
 static void words_of_a_failure_are_utf8(void **state)
 {
@@ -158,6 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_are_read),
         cmocka_unit_test(a_failure_keeps_its_words),
+        cmocka_unit_test(a_shortage_is_no_failure_of_the_job),
         cmocka_unit_test(words_of_a_failure_are_utf8),
         cmocka_unit_test(every_torn_record_is_passed_over),
         cmocka_unit_test(unknown_and_odd_records_do_no_harm),

@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "io/child.h"
+#include "io/child_watch.h"
 
 static int child_wait(int pidfd)
 {
@@ -137,10 +138,50 @@ static void too_many_files_start_nothing(void **state)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
+static void on_end(void *user, int status)
+{
+    *(int *)user = status;
+}
+
+static void a_watched_child_is_reaped(void **state)
+{
+    (void)state;
+    uv_loop_t loop;
+    int status = 0, pidfd = shell("exit 5", NULL, 0), copy = dup(pidfd);
+
+    uv_loop_init(&loop);
+    child_watch_start(&loop, pidfd, on_end, &status);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(WEXITSTATUS(status), 5);
+    assert_false(child_reap(copy, &status));
+    assert_int_equal(child_signal(copy, 0, 0), -ESRCH);
+    close(copy);
+    assert_int_equal(uv_loop_close(&loop), 0);
+}
+
+/* Nothing is told, and no zombie is left. */
+static void a_killed_child_is_reaped_later(void **state)
+{
+    (void)state;
+    uv_loop_t loop;
+    int status = 77, pidfd = shell("exec sleep 100000", NULL, 0), copy = dup(pidfd);
+
+    uv_loop_init(&loop);
+    child_watch_kill(child_watch_start(&loop, pidfd, on_end, &status));
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(status, 77);
+    assert_int_equal(child_signal(copy, 0, 0), -ESRCH);
+    close(copy);
+    child_watch_drain(&loop); /* none is left to wait for */
+    assert_int_equal(uv_loop_close(&loop), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_status_comes_back),
+        cmocka_unit_test(a_watched_child_is_reaped),
+        cmocka_unit_test(a_killed_child_is_reaped_later),
         cmocka_unit_test(descriptors_arrive_in_order_and_ours_stay_ours),
         cmocka_unit_test(a_signal_is_kept_until_the_child_is_ready),
         cmocka_unit_test(a_start_that_fails_says_why),

@@ -12,17 +12,17 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "io/child.h"
+#include "io/child_watch.h"
 
 enum { ANSWER_MAX = 256 };
 
 struct password_check {
     void (*done)(void *object, const struct password_result *result);
     void *object;
-    int link, pidfd; /* pidfd -1: it has ended */
+    int link;
+    struct child_watch *process; /* NULL: it has ended */
     uint64_t started_ms;
     struct password_result result;
-    unsigned handle_count;
-    uv_poll_t poll;
     uv_timer_t timer;
 };
 
@@ -30,18 +30,8 @@ static void on_closed(uv_handle_t *handle)
 {
     struct password_check *check = handle->data;
 
-    if (--check->handle_count == 0)
-        free(check);
-}
-
-static void stop_process(struct password_check *check)
-{
-    if (check->pidfd < 0)
-        return;
-    uv_close((uv_handle_t *)&check->poll, on_closed);
-    close(check->pidfd);
     close(check->link);
-    check->pidfd = -1;
+    free(check);
 }
 
 static void finish(struct password_check *check)
@@ -76,23 +66,19 @@ static void on_time(uv_timer_t *timer)
 {
     struct password_check *check = timer->data;
 
-    if (check->pidfd >= 0)
-        child_signal(check->pidfd, SIGKILL, 0); /* its end is noticed as any other */
+    if (check->process)
+        child_watch_signal(check->process, SIGKILL); /* its end is noticed as any other */
     else
         finish(check);
 }
 
-static void on_exit_of_process(uv_poll_t *poll, int status, int events)
+static void on_end_of_process(void *user, int status)
 {
-    struct password_check *check = poll->data;
-    int wait_status;
+    struct password_check *check = user;
 
     (void)status;
-    (void)events;
-    if (!child_reap(check->pidfd, &wait_status))
-        return;
+    check->process = NULL;
     read_answer(check);
-    stop_process(check);
     uint64_t took_ms = uv_now(check->timer.loop) - check->started_ms;
     if (check->result.is_right)
         finish(check);
@@ -129,15 +115,13 @@ static int start_process(const struct password_question *question, int link, int
                     : child_start(&plan, ret_pidfd, err);
 }
 
-static void watch(struct password_check *check, uv_loop_t *loop)
+static void watch(struct password_check *check, uv_loop_t *loop, int pidfd)
 {
-    uv_poll_init(loop, &check->poll, check->pidfd);
+    check->process = child_watch_start(loop, pidfd, on_end_of_process, check);
     uv_timer_init(loop, &check->timer);
-    check->handle_count = 2;
-    check->poll.data = check->timer.data = check;
+    check->timer.data = check;
     uv_update_time(loop);
     check->started_ms = uv_now(loop);
-    uv_poll_start(&check->poll, UV_READABLE, on_exit_of_process);
     uv_timer_start(&check->timer, on_time, CHECK_LIMIT_MS, 0);
 }
 
@@ -160,8 +144,7 @@ int password_check_start(const struct password_question *question, struct passwo
     check->done = question->done;
     check->object = question->object;
     check->link = ends[0];
-    check->pidfd = pidfd;
-    watch(check, question->loop);
+    watch(check, question->loop, pidfd);
     if (!tell(check->link, question)) /* it has ended already, or will without a request */
         shutdown(check->link, SHUT_WR);
     *ret = check;
@@ -170,12 +153,7 @@ int password_check_start(const struct password_question *question, struct passwo
 
 void password_check_stop(struct password_check *check)
 {
-    int status;
-
-    if (check->pidfd >= 0) {
-        child_signal(check->pidfd, SIGKILL, 0);
-        child_reap(check->pidfd, &status);
-        stop_process(check);
-    }
+    if (check->process)
+        child_watch_kill(check->process);
     uv_close((uv_handle_t *)&check->timer, on_closed);
 }

@@ -109,8 +109,8 @@ static int read_scope(const struct reader *reader, const json_t *body, const str
 }
 
 /* Of oneself; administrators make them for others, too. */
-static int read_user(const struct reader *reader, const json_t *body, const struct identity *who,
-                     struct issuing *issuing)
+static int read_user(const struct api *api, const struct reader *reader, const json_t *body,
+                     const struct identity *who, struct issuing *issuing)
 {
     const char *user = NULL;
     uid_t uid = who->uid;
@@ -122,6 +122,9 @@ static int read_user(const struct reader *reader, const json_t *body, const stru
                                "only administrators make tokens for others");
         else if (!peer_find(user, &uid))
             code = reader_fail(reader, REFUSED_NOT_FOUND, body, "user", "no user '%s'", user);
+        else if (call_check_user(api, uid, NULL) < 0)
+            code = reader_fail(reader, REFUSED_FORBIDDEN, body, "user",
+                               "tarn does not run as root, so '%s' cannot use it", user);
     }
     snprintf(issuing->user, sizeof(issuing->user), "%s", code == 0 && user ? user : who->name);
     issuing->wish.uid = uid;
@@ -159,7 +162,7 @@ static int read_issue(struct call *call, struct issuing *issuing)
     if (code == 0)
         code = read_scope(&reader, call->body, who, wish);
     if (code == 0)
-        code = read_user(&reader, call->body, who, issuing);
+        code = read_user(call->api, &reader, call->body, who, issuing);
     if (code == 0)
         code = read_queues(&reader, call->body, issuing);
     if (code == 0)

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/fields.h"
 #include "cli/list_view.h"
 #include "cli/outlook_view.h"
 #include "cli/replay_page.h"
@@ -75,12 +76,11 @@ static void print_changes(const struct applying *applying, const json_t *reply)
         text_add(&text, ": nothing changes\n");
     else
         text_printf(&text, ": %zu change%s\n", count, count == 1 ? "" : "s");
-    json_array_foreach(changes, i, line)
-        text_printf(&text, "  %s\n", json_string_value(line) ? json_string_value(line) : "");
+    json_array_foreach(changes, i, line) text_printf(&text, "  %s\n", value_text(line));
     screen_put(stdout, text.bytes);
     fflush(stdout);
     json_array_foreach(json_object_get(reply, "warnings"), i, line)
-        say("warning: %s", json_string_value(line) ? json_string_value(line) : "");
+        say("warning: %s", value_text(line));
 }
 
 /* Before the replay, whether the report can be written; after it, the page. */

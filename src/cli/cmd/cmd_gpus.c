@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/fields.h"
 #include "cli/list_view.h"
 #include "cli/screen.h"
 #include "cli/session.h"
@@ -193,7 +194,7 @@ static void print_topology(const json_t *gpus)
         json_array_foreach(json_object_get(gpu, "links"), k, word)
         {
             if (k < count)
-                table_add_text(table, json_string_value(word));
+                table_add_text(table, value_text(word));
         }
         cell_number(table, gpu, "numa");
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/fields.h"
 #include "cli/job_view.h"
 #include "cli/screen.h"
 #include "cli/session.h"
@@ -235,7 +236,7 @@ static void cell_labels(struct table *table, const json_t *node, const char *key
     }
     for (size_t i = 0; i < json_array_size(labels); i++)
         text_printf(&words, "%s%s", words.length > 0 ? " " : "",
-                    json_string_value(json_array_get(labels, i)));
+                    value_text(json_array_get(labels, i)));
     if (words.length > 0)
         table_add_text(table, words.bytes);
     else

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/fields.h"
 #include "cli/list_view.h"
 #include "cli/screen.h"
 #include "cli/session.h"
@@ -148,7 +149,7 @@ static void cell_whom(struct table *table, const json_t *item, const char *key)
     const char *queue = field_text(owner, "queue"), *user = field_text(owner, "user");
 
     if (json_is_string(owner))
-        table_add_text(table, json_string_value(owner));
+        table_add_text(table, value_text(owner));
     else
         table_add_format(table, "%s %s", queue[0] ? "queue" : "user", queue[0] ? queue : user);
 }
@@ -166,7 +167,7 @@ static void cell_what(struct table *table, const json_t *item, const char *key)
     json_array_foreach(nodes, i, node)
     {
         text_add(&text, i > 0 ? "," : gpus > 0 ? " of " : "");
-        text_add(&text, json_string_value(node));
+        text_add(&text, value_text(node));
     }
     table_add_text(table, text_string(&text));
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/fields.h"
 #include "cli/job_view.h"
 #include "cli/screen.h"
 #include "cli/select.h"
@@ -135,8 +136,7 @@ static void add_isolation(struct text *text, const json_t *job)
     json_object_foreach(isolation, key, value)
     {
         if (json_is_string(value))
-            text_printf(&line, "%s%s %s", line.length > 0 ? " · " : "", key,
-                        json_string_value(value));
+            text_printf(&line, "%s%s %s", line.length > 0 ? " · " : "", key, value_text(value));
     }
     add_line(text, "isolation", text_string(&line));
 }
@@ -150,7 +150,7 @@ static void add_launch(struct text *text, const json_t *job)
     json_array_foreach(json_object_get(launch, "command"), i, word)
     {
         text_add(&command, i > 0 ? " " : "");
-        text_add(&command, json_string_value(word) ? json_string_value(word) : "");
+        text_add(&command, value_text(word));
     }
     if (command.length == 0)
         text_add(&command, field_text(launch, "command"));
@@ -235,7 +235,7 @@ static void add_role(struct text *text, const json_t *role)
     text_add(&line, " · ");
     add_member(&line, role);
     for (size_t i = 0; i < json_array_size(nodes); i++) {
-        const char *node = json_string_value(json_array_get(nodes, i));
+        const char *node = value_text(json_array_get(nodes, i));
         if (strcmp(node, last) != 0)
             text_printf(&line, "%s%s", i == 0 ? " · on " : ", ", node);
         last = node;
@@ -348,7 +348,7 @@ static void add_list(struct text *text, const char *label, const json_t *words)
     AUTO_RELEASE(text) struct text line = { 0 };
 
     for (size_t i = 0; i < json_array_size(words); i++)
-        text_printf(&line, "%s%s", i > 0 ? ", " : "", json_string_value(json_array_get(words, i)));
+        text_printf(&line, "%s%s", i > 0 ? ", " : "", value_text(json_array_get(words, i)));
     add_line(text, label, text_string(&line));
 }
 

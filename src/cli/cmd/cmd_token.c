@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/fields.h"
 #include "cli/list_view.h"
 #include "cli/screen.h"
 #include "cli/session.h"
@@ -46,7 +47,7 @@ static void cell_queues(struct table *table, const json_t *item, const char *key
     size_t i;
 
     json_array_foreach(queues, i, queue)
-        text_printf(&names, "%s%s", i > 0 ? "," : "", json_string_value(queue));
+        text_printf(&names, "%s%s", i > 0 ? "," : "", value_text(queue));
     table_add_text(table, names.length > 0 ? text_string(&names) : "all");
 }
 

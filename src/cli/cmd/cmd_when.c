@@ -194,7 +194,7 @@ static void print_why(const json_t *why)
     text_add_char(&text, '\n');
     bool has_run = strcmp(field_text(why, "state"), "queued") != 0;
     json_array_foreach(is_kept || has_run ? lines : NULL, i, line)
-        text_printf(&text, "  %s\n", json_string_value(line) ? json_string_value(line) : "");
+        text_printf(&text, "  %s\n", value_text(line));
     if (is_kept && json_array_size(lines) == 0 && strcmp(field_text(why, "kind"), "group") != 0)
         text_printf(&text, "  %s\n", field_text(why, "text"));
     screen_prose(stdout, text.bytes);

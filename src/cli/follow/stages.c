@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/fields.h"
 #include "cli/job_view.h"
 
 enum { NEEDS_SHOWN_MAX = 24 };
@@ -18,7 +19,7 @@ static char *read_needs(const json_t *stage)
     json_array_foreach(json_object_get(stage, "needs"), i, need)
     {
         if (json_is_string(need))
-            text_printf(&needs, "%s%s", needs.length > 0 ? ", " : "", json_string_value(need));
+            text_printf(&needs, "%s%s", needs.length > 0 ? ", " : "", value_text(need));
     }
     if (needs.length > NEEDS_SHOWN_MAX) {
         text_clear(&needs);

@@ -117,3 +117,8 @@ void room_add(struct room *room, const struct lease *lease, int sign)
 }
 
 DEFINE_NAMES(node_state_name, enum node_state, "up", "drained", "down")
+
+bool node_is_short(const struct node *node)
+{
+    return node->state == NODE_DRAINED && string_starts(node->reason, NODE_SHORTAGE);
+}

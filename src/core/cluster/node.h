@@ -39,6 +39,10 @@ struct node_report {
 
 enum node_state { NODE_UP, NODE_DRAINED, NODE_DOWN };
 
+/* So begins the reason of a drained node on which nothing can be started for a moment
+ * (daemon/nodes/shortage.h), and of no other. */
+#define NODE_SHORTAGE "shortage: "
+
 struct node {
     char *name;
     char *reason;  /* why it is not up, or NULL; valid for JSON */
@@ -56,6 +60,8 @@ struct node {
     uint8_t state;       /* enum node_state */
     bool is_spot;        /* its provider may take it away */
 };
+
+bool node_is_short(const struct node *node);
 
 /* The fault of a device that disappeared. */
 #define DEVICE_GONE "not found any more"

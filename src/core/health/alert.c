@@ -16,7 +16,7 @@ DEFINE_NAMES(alert_severity_name, enum health_severity, "info", "warning", "crit
 
 bool alert_name_is_known(const char *name)
 {
-    bool is_known = strcmp(name, ALERT_JOURNAL) == 0;
+    bool is_known = strcmp(name, ALERT_JOURNAL) == 0 || strcmp(name, ALERT_SHORTAGE) == 0;
 
     for (enum alert_of i = 0; i < ALERT_OFS && !is_known; i++)
         is_known = strcmp(name, alert_of_names[i]) == 0;

@@ -31,11 +31,13 @@ enum {
     ALERT_RECALL_S = 180, /* heat, for instance, is a fault only after two minutes */
 };
 
-#define ALERT_JOURNAL "journal" /* it cannot be written */
+#define ALERT_JOURNAL  "journal"  /* it cannot be written */
+#define ALERT_SHORTAGE "shortage" /* no job can be started on a node for now */
 
 /* One problem, identified by name and subject. */
 struct alert_thing {
-    char name[ALERT_NAME_SIZE];       /* of a fault, or one of job_alert.h, or ALERT_JOURNAL */
+    char name[ALERT_NAME_SIZE]; /* of a fault, or one of job_alert.h, ALERT_JOURNAL, ALERT_SHORTAGE
+                                 */
     char subject[ALERT_SUBJECT_SIZE]; /* UUID of the device, "job:7", "queue:a:money",
                                          "queue:a:ana:money"; "": none */
     char node[ALERT_NODE_SIZE], words[ALERT_WORDS_SIZE];

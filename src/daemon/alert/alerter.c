@@ -81,6 +81,23 @@ static void add_trouble(const struct alerter *alerter, struct alert_things *thin
     list_add(&things->list, thing);
 }
 
+static void add_shortages(const struct alerter *alerter, struct alert_things *things)
+{
+    LIST_EACH (const struct node, node, &hub_state(alerter->hub)->nodes) {
+        struct alert_thing thing = { .name = ALERT_SHORTAGE,
+                                     .gpu = -1,
+                                     .severity = HEALTH_WARNING };
+        if (!node_is_short(node))
+            continue;
+        char words[ALERT_WORDS_SIZE];
+        snprintf(words, sizeof(words), "jobs cannot be started: %.110s", node->reason);
+        put_words(thing.words, sizeof(thing.words), words);
+        put_words(thing.node, sizeof(thing.node), node->name);
+        snprintf(thing.subject, sizeof(thing.subject), "node:%.150s", node->name);
+        list_add(&things->list, thing);
+    }
+}
+
 /* Those that hold something are among the first of many, or all have been looked at. */
 static void look_at_jobs(struct alerter *alerter, usec_t now)
 {
@@ -244,6 +261,7 @@ static void on_timer(uv_timer_t *timer)
     for (uint32_t i = 0; alerter->watch && i < state->devices.count; i++)
         add_faults(alerter, i, &things);
     add_trouble(alerter, &things);
+    add_shortages(alerter, &things);
     alert_of_budgets(state, now, &things);
     if (alerter->looks++ % JOBS_EVERY == 0)
         look_at_jobs(alerter, now);

@@ -211,6 +211,23 @@ static bool controller_enable(const char *base, const char *key, const char *nam
     return true;
 }
 
+/* A quarter of what the kernel has for all: a job that makes processes without end fails alone. */
+static int64_t share_of_pids(void)
+{
+    static const char *const files[] = { "/proc/sys/kernel/pid_max",
+                                         "/proc/sys/kernel/threads-max" };
+    int64_t least = INT64_MAX;
+
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        AUTO_RELEASE(text) struct text text = { 0 };
+        int64_t count = file_read(files[i], PROC_BYTES_MAX, &text, NULL) == 0
+                            ? strtoll(text_string(&text), NULL, 10)
+                            : 0;
+        least = count > 0 && count < least ? count : least;
+    }
+    return least == INT64_MAX ? 0 : least / 4;
+}
+
 static void detect_tree(struct cgroup *cgroup, const struct cgroup_mount *mount, const char *key,
                         bool is_root)
 {
@@ -227,6 +244,8 @@ static void detect_tree(struct cgroup *cgroup, const struct cgroup_mount *mount,
         return;
     cgroup->has_memory = controller_enable(base, key, "memory");
     cgroup->has_cpu = controller_enable(base, key, "cpu");
+    if (controller_enable(base, key, "pids"))
+        cgroup->pids_max = share_of_pids();
     cgroup->tree = TAKE(tree);
 }
 
@@ -419,6 +438,8 @@ void cgroup_add(const struct cgroup *cgroup, const char *member, const struct en
         launch_add(order, ORDER_INTO, "%s", tree);
         launch_add(order, ORDER_KILL, "%s", tree);
         text_printf(note, " kill=%s", tree);
+        if (cgroup->pids_max > 0)
+            launch_add(order, ORDER_WRITE, "%s/pids.max=%" PRId64, tree, cgroup->pids_max);
     }
     if (wants_memory) {
         AUTO_FREE char *folder =

@@ -33,7 +33,8 @@ struct cgroup {
     bool lacks_kill; /* why there is no tree: its groups have no cgroup.kill */
     bool has_memory; /* the v2 tree has the memory controller */
     bool has_cpu;
-    char *made[12]; /* folders to remove when they are empty, the innermost last */
+    int64_t pids_max; /* processes and threads of a member; 0: no controller limits them */
+    char *made[12];   /* folders to remove when they are empty, the innermost last */
     unsigned made_count;
 };
 

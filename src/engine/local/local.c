@@ -263,7 +263,8 @@ static struct member_id member_at(const struct engine_attempt *attempt, uint32_t
 }
 
 /* A gang is whole or not: after a member that cannot be started no other is. Where some were
- * started before, what became of the rest is an outcome like any other. */
+ * started before, what became of the rest is an outcome like any other; so is a shortage of the
+ * machine. */
 static int local_start(struct engine *engine, const struct engine_launch *members, uint32_t count,
                        struct error *err)
 {
@@ -279,9 +280,11 @@ static int local_start(struct engine *engine, const struct engine_launch *member
             code = start_member(local, &members[i], err);
         has_any |= code == 0;
     }
+    enum engine_outcome_kind kind = error_is_shortage(code) ? ENGINE_RETURNED : ENGINE_FAILED;
+    has_any |= kind == ENGINE_RETURNED;
     for (uint32_t i = 0; i < count && code < 0 && has_any; i++) {
         if (!member_find(&local->members, members[i].id))
-            members_refuse(&local->members, members[i].id, err->text);
+            members_refuse(&local->members, members[i].id, kind, err->text);
     }
     return has_any ? 0 : code;
 }

@@ -144,9 +144,10 @@ void member_lose(struct members *members, struct member *member, const char *rea
     queue_end(members, member, &outcome);
 }
 
-void members_refuse(struct members *members, struct member_id id, const char *reason)
+void members_refuse(struct members *members, struct member_id id, enum engine_outcome_kind kind,
+                    const char *reason)
 {
-    struct engine_outcome outcome = { .id = id, .kind = ENGINE_FAILED, .exit_code = -1 };
+    struct engine_outcome outcome = { .id = id, .kind = kind, .exit_code = -1 };
 
     snprintf(outcome.reason, sizeof(outcome.reason), "%s", reason);
     list_add(&members->queue, outcome);

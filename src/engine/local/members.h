@@ -82,8 +82,9 @@ void member_take_up(struct members *members, struct member *member, bool was_wat
  * lost. If it is called again, the earlier time applies. */
 void member_expect_end(struct members *members, struct member *member, usec_t wait);
 void member_lose(struct members *members, struct member *member, const char *reason);
-/* Report a member that was never started, and never will be. */
-void members_refuse(struct members *members, struct member_id id, const char *reason);
+/* Report a member that was never started, and never will be: ENGINE_FAILED or ENGINE_RETURNED. */
+void members_refuse(struct members *members, struct member_id id, enum engine_outcome_kind kind,
+                    const char *reason);
 
 char *member_path(const struct members *members, struct member_id id, char *buffer);
 char *member_marker(const struct members *members, struct member_id id, char *buffer);

@@ -106,9 +106,10 @@ static void apply_failed(struct status *status, const char *record)
     struct engine_outcome *end = &status->end;
     const char *text = strstr(record, " text=");
 
-    end->kind = ENGINE_FAILED;
-    end->exit_code = -1;
     end->was_stopped = field_number(record, "stopped") != 0;
+    bool is_returned = field_number(record, "lacking") != 0 && !end->was_stopped;
+    end->kind = is_returned ? ENGINE_RETURNED : ENGINE_FAILED;
+    end->exit_code = -1;
     text = text ? text + strlen(" text=") : "it did not start";
     string_clean(end->reason, sizeof(end->reason), text, strlen(text));
     status->has_end = true;

@@ -130,8 +130,10 @@ void http_header_add(struct http_request *request, const char *name, const char 
 }
 
 struct unknown {
-    const char *const *keys;
+    const char *const *keys; /* at most 64 */
+    uint64_t seen;
     const char *found;
+    bool is_repeated;
 };
 
 static enum MHD_Result on_key(void *user, enum MHD_ValueKind kind, const char *key,
@@ -141,20 +143,26 @@ static enum MHD_Result on_key(void *user, enum MHD_ValueKind kind, const char *k
     (void)kind;
     (void)value;
 
-    for (const char *const *at = unknown->keys; *at; at++) {
-        if (strcmp(*at, key) == 0)
-            return MHD_YES;
+    for (unsigned i = 0; unknown->keys[i]; i++) {
+        if (strcmp(unknown->keys[i], key) != 0)
+            continue;
+        unknown->is_repeated = unknown->seen >> i & 1;
+        unknown->seen |= UINT64_C(1) << i;
+        unknown->found = unknown->is_repeated ? key : NULL;
+        return unknown->is_repeated ? MHD_NO : MHD_YES;
     }
     unknown->found = key;
     return MHD_NO;
 }
 
-const char *http_query_unknown(const struct http_request *request, const char *const *keys)
+const char *http_query_odd(const struct http_request *request, const char *const *keys,
+                           bool *ret_repeated)
 {
     struct unknown unknown = { .keys = keys };
 
     MHD_get_connection_values(exchange_of(request)->connection, MHD_GET_ARGUMENT_KIND, on_key,
                               &unknown);
+    *ret_repeated = unknown.is_repeated;
     return unknown.found;
 }
 

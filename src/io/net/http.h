@@ -81,8 +81,10 @@ int http_listen_tcp(const char *address, int *ret_fd, struct error *err);
 /* NULL: the query has no such key; "": the key has no value. */
 const char *http_query(const struct http_request *request, const char *key);
 
-/* A key of the query that is none of these (NULL at the end); NULL: all are. */
-const char *http_query_unknown(const struct http_request *request, const char *const *keys);
+/* A key of the query that is none of these (64 at most, NULL at the end), or that is there more
+ * than once (*ret_repeated); NULL: all are fine. */
+const char *http_query_odd(const struct http_request *request, const char *const *keys,
+                           bool *ret_repeated);
 
 /* A header, or a cookie; NULL: none. */
 const char *http_header(const struct http_request *request, const char *name);
