@@ -17,7 +17,7 @@ endef
 $(eval $(call renew,$(BUILD)))
 $(eval $(call renew,$(BUILD)-release))
 
-.PHONY: all demo check check-all check-slurm check-kube bench results hardware portable wheel arm64 deb tarball install packages clean
+.PHONY: all demo check check-all check-slurm check-kube check-frameworks bench results hardware portable wheel arm64 deb tarball install packages clean
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -j $(JOBS)
@@ -57,6 +57,12 @@ check-kube:
 	@tools/kube/build
 	@$(MAKE) --no-print-directory all
 	@$(MESON) test -C $(BUILD) --no-rebuild --print-errorlogs --timeout-multiplier 3 --suite kube
+
+# Transformers, Accelerate, Lightning, JAX and mpi4py from PyPI, in tarn as outside; several GiB the first time. Part of check-all.
+check-frameworks:
+	@tools/packages build check
+	@$(MAKE) --no-print-directory all
+	@$(MESON) test -C $(BUILD) --no-rebuild --print-errorlogs --timeout-multiplier 3 --suite frameworks
 
 # BENCH: options of tools/bench/run, such as --write doc/results-bench.md or the names of figures.
 bench: | packages

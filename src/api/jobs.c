@@ -48,11 +48,14 @@ static json_t *view_launch(struct call *call, const struct job *job)
     static const char *const attached[] = { [ENGINE_ATTACH_NONE] = "none",
                                             [ENGINE_ATTACH_STDIN] = "stdin",
                                             [ENGINE_ATTACH_TERMINAL] = "terminal" };
-    return json_pack("{s:o, s:s, s:o, s:o, s:I, s:s}", "command", strings(launch->argv), "cwd",
-                     launch->cwd, "output", path_of(call->api, job, false), "error",
-                     launch->error ? path_of(call->api, job, true) : json_null(), "env_count",
-                     (json_int_t)count, "attach",
-                     launch->attach < COUNT_OF(attached) ? attached[launch->attach] : "none");
+    json_t *command = strings(launch->argv);
+    if (launch->script && launch->script_path)
+        json_array_set_new(command, launch->script_at, json_string(launch->script_path));
+    return json_pack(
+        "{s:o, s:s?, s:s, s:o, s:o, s:I, s:s}", "command", command, "script_path",
+        launch->script_path, "cwd", launch->cwd, "output", path_of(call->api, job, false), "error",
+        launch->error ? path_of(call->api, job, true) : json_null(), "env_count", (json_int_t)count,
+        "attach", launch->attach < COUNT_OF(attached) ? attached[launch->attach] : "none");
 }
 
 static json_t *show_job(struct call *call, const struct job *job)

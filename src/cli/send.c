@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 #include "cli/screen.h"
 #include "io/file.h"
 #include "wire/config/config.h"
+#include "wire/job/sender.h"
 #include "wire/job/submission.h"
 
 #define DEVICES                                                                                    \
@@ -81,8 +83,12 @@ static int read_options(struct sending *sending, int argc, char **argv, int *ret
 {
     int at = 1;
 
-    if (sending->sbatch.is_slurm)
-        return sbatch_parse_args(&sending->sbatch, argc, argv, 1, ret_rest, err);
+    if (sending->sbatch.is_slurm) {
+        int code = sbatch_parse_args(&sending->sbatch, argc, argv, 1, ret_rest, err);
+        if (code == 0 && !sending->is_followed) /* sbatch, not srun */
+            code = sbatch_parse_environment(&sending->sbatch, err);
+        return code;
+    }
     for (;;) {
         int until = at;
 
@@ -162,6 +168,18 @@ static bool is_program(const char *name)
     return false;
 }
 
+/* A script runs as a copy: by this path it finds the files beside it. */
+static void set_script_path(json_t *job, const char *path)
+{
+    AUTO_FREE char *here = getcwd(NULL, 0);
+
+    path += string_starts(path, "./") ? strlen("./") : 0;
+    AUTO_FREE char *whole =
+        path[0] == '/' ? mem_string(path) : mem_printf("%s/%s", here ? here : "", path);
+    if (strlen(whole) <= SUBMISSION_PATH_MAX)
+        json_object_set_new(job, "script_path", json_string(whole));
+}
+
 static int read_script(struct sending *sending, const char *path, char **args, struct error *err)
 {
     AUTO_RELEASE(text) struct text script = { 0 };
@@ -187,8 +205,10 @@ static int read_script(struct sending *sending, const char *path, char **args, s
         return code;
     json_object_set_new(sending->sbatch.job, "script", json_stringn(script.bytes, script.length));
     set_words(sending->sbatch.job, "args", args);
-    if (path)
+    if (path) {
         set_name(sending->sbatch.job, path);
+        set_script_path(sending->sbatch.job, path);
+    }
     return 0;
 }
 
@@ -243,6 +263,21 @@ static char *starting_place(const char *file)
     return path;
 }
 
+/* Where Slurm's job was submitted. */
+static void add_slurm(json_t *document)
+{
+    json_t *slurm = json_object_get(document, "slurm");
+    AUTO_FREE char *here = getcwd(NULL, 0);
+    char host[HOST_NAME_MAX + 1] = "";
+
+    if (!slurm)
+        return;
+    if (gethostname(host, sizeof(host)) == 0 && host[0])
+        json_object_set_new(slurm, "SLURM_SUBMIT_HOST", json_string(host));
+    if (here)
+        json_object_set_new(slurm, "SLURM_SUBMIT_DIR", json_string(here));
+}
+
 /* Directories and environment of this machine mean nothing on another one. */
 static void add_sender(json_t *document, const char *file)
 {
@@ -252,6 +287,8 @@ static void add_sender(json_t *document, const char *file)
 
     if (here && here[0] == '/')
         json_object_set_new(document, "sender_cwd", json_string(here));
+    sender_add_own(document);
+    add_slurm(document);
     if (strcmp(field_text(document, "export"), "none") == 0)
         return;
     json_t *env = json_object();

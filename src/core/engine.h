@@ -30,6 +30,8 @@
 #include "core/health/watch_rules.h"
 #include "core/probe.h"
 
+#define ENGINE_CLUSTER "tarn" /* the name of the cluster, for programs that expect Slurm's */
+
 /* The parts of a member that clients may connect to through enter(). */
 enum engine_attach { ENGINE_ATTACH_NONE, ENGINE_ATTACH_STDIN, ENGINE_ATTACH_TERMINAL };
 
@@ -89,6 +91,12 @@ struct engine_device {
     uint32_t major, minor;
 };
 
+/* A soft limit of resources, RLIMIT_...; -1: none. */
+struct engine_limit {
+    int resource;
+    int64_t soft;
+};
+
 /* A part of a device that a member holds. */
 struct engine_slice {
     const char *uuid;  /* of the device */
@@ -119,6 +127,8 @@ struct engine_launch {
     bool append;               /* keep what is in output and error */
     int64_t output_bytes_max;  /* output is rotated to PATH.1 above this size; 0: no limit */
     uint32_t umask;
+    const struct engine_limit *limits; /* as far as hard limits permit; others stay */
+    uint32_t limit_count;
     uint32_t uid, gid;      /* user that it runs as; ignored unless the engine is root */
     const uint32_t *groups; /* all groups of that user; NULL: only gid */
     uint32_t group_count;

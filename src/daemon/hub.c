@@ -35,7 +35,9 @@ struct hub {
 
     LIST(struct report) reports;
     struct change *first_change, *last_change;
-    LIST(uint64_t) jobs; /* of the batch */
+    LIST(uint64_t) jobs;         /* of the batch: those that changed, each once */
+    struct map in_jobs;          /* the same, to look them up */
+    struct touched_jobs touched; /* by the event that is folded */
     LIST(struct member_id) ends;
     struct decisions decisions;
     struct text scratch;
@@ -147,6 +149,7 @@ static int load(struct hub *hub, struct error *err)
     brain_destroy(hub->brain);
     state_destroy(hub->state);
     hub->state = loading.state;
+    hub->state->touched = &hub->touched;
     hub->brain = brain_create(hub->state);
     hub->snapshot_at = sequence;
     hub->rules = hub->state->settings.watch;
@@ -165,6 +168,24 @@ static void save_snapshot(struct hub *hub, uint64_t at_least)
     if (journal_snapshot_save(hub->journal, last, bytes.bytes, bytes.length, &err) < 0)
         log_line(LOG_WARNING, "a snapshot could not be saved reason='%s'", err.text);
     hub->snapshot_at = last; /* not again at once, whatever came of it */
+}
+
+static void note_job(struct hub *hub, uint64_t job)
+{
+    uint64_t unused;
+
+    if (job == 0 || map_get(&hub->in_jobs, job, &unused))
+        return;
+    map_set(&hub->in_jobs, job, 0);
+    list_add(&hub->jobs, job);
+}
+
+/* Also those that a job takes along: the end of one may end or free those that need it. */
+static void note_touched(struct hub *hub)
+{
+    for (size_t i = 0; i < hub->touched.ids.count; i++)
+        note_job(hub, hub->touched.ids.items[i]);
+    hub->touched.ids.count = 0;
 }
 
 /* Append an event, which was checked before, to the batch and fold it into the state. What is
@@ -189,10 +210,10 @@ static void put(struct hub *hub, const struct event *original)
         text_clear(&hub->scratch);
         event_encode(&hub->decisions.events.items[i], &hub->scratch);
         journal_append(hub->journal, hub->scratch.bytes, hub->scratch.length);
-        list_add(&hub->jobs, event_job(&hub->decisions.events.items[i]));
+        note_job(hub, event_job(&hub->decisions.events.items[i]));
     }
-    if (event_job(event) != 0)
-        list_add(&hub->jobs, event_job(event));
+    note_job(hub, event_job(event));
+    note_touched(hub);
     if (event->kind == EVENT_ENDED)
         list_add(&hub->ends,
                  (struct member_id){ event->ended.job, event->ended.attempt, event->ended.rank });
@@ -360,6 +381,7 @@ static void clear_batch(struct hub *hub)
     hub->ends.count = 0;
     hub->retention.forgotten.count = 0;
     hub->jobs.count = 0;
+    map_release(&hub->in_jobs);
 }
 
 static void on_quiet(uv_timer_t *timer)
@@ -564,6 +586,8 @@ void hub_destroy(struct hub *hub)
     brain_destroy(hub->brain);
     state_destroy(hub->state);
     list_release(&hub->jobs);
+    map_release(&hub->in_jobs);
+    list_release(&hub->touched.ids);
     list_release(&hub->ends);
     list_release(&hub->retention.forgotten);
     list_release(&hub->decisions.events);

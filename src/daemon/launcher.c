@@ -6,16 +6,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/job/gang_size.h"
 #include "core/job/role.h"
 #include "core/state/attempt_launch.h"
+#include "daemon/clock.h"
 #include "daemon/nodes/inventory.h"
 #include "daemon/nodes/shortage.h"
 #include "io/file.h"
+#include "io/free_port.h"
 #include "node/job_environment.h"
 #include "node/job_folders.h"
 #include "node/machine.h"
@@ -139,22 +140,6 @@ static uint16_t spread_port(uint64_t job, uint32_t attempt)
     return (uint16_t)(PORT_FIRST + (job * 31 + attempt) % PORT_COUNT);
 }
 
-/* A port that is free now, for the rendezvous of a gang. */
-static uint16_t find_free_port(void)
-{
-    struct sockaddr_in address = { .sin_family = AF_INET,
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t length = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd < 0)
-        return 29500;
-    bool is_bound = bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
-                    getsockname(fd, (struct sockaddr *)&address, &length) == 0;
-    close(fd);
-    return is_bound ? ntohs(address.sin_port) : 29500;
-}
-
 static char *port_path(const struct launcher *launcher, uint64_t job, uint32_t attempt)
 {
     return mem_printf("%s/gangs/%" PRIu64 ".%" PRIu32, launcher->state_dir, job, attempt);
@@ -171,7 +156,7 @@ static uint16_t settle_port(const struct launcher *launcher, const struct job *j
     long port = file_read(path, 16, &kept, NULL) == 0 ? strtol(text_string(&kept), NULL, 10) : 0;
     if (port > 0 && port <= UINT16_MAX)
         return (uint16_t)port;
-    uint16_t found = find_free_port();
+    uint16_t found = free_port_find();
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd >= 0) {
         dprintf(fd, "%" PRIu16 "\n", found);
@@ -265,7 +250,9 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
     to->attach = rank == 0 ? (enum engine_attach)launch->attach : ENGINE_ATTACH_NONE;
     to->append = launch->append || job->run->attempt > 1;
     to->output_bytes_max = OUTPUT_BYTES_MAX;
-    to->umask = launcher->umask;
+    to->umask = launch->has_umask ? launch->umask : launcher->umask;
+    to->limits = launch->limits;
+    to->limit_count = launch->limit_count;
     to->stop_signal = launch->stop_signal;
     to->cpu_milli = part->cpu_given ? part->cpu_milli : 0;
     to->memory_mib = part->memory_given ? part->memory_mib : 0;
@@ -285,6 +272,11 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
         .cwd = launch->cwd,
         .socket = launcher->socket,
         .slurm_dir = launcher->options.slurm_dir,
+        .wall_ahead = clock_wall_ahead(hub_clock(launcher->options.hub)),
+        .script_path = launch->script_path,
+        .own = launch->own,
+        .role_env = role ? role->env : NULL,
+        .slurm = launch->slurm,
         .tasks = launch->tasks,
         .task_gpus = launch->task_gpus,
         .place = place,
@@ -373,7 +365,7 @@ static int prepare(struct start *start, struct error *err)
         free(start->launch->argv[start->launch->script_at]);
         start->launch->argv[start->launch->script_at] = mem_string(start->folders.script);
     }
-    if (start->job->run->lease->members_count > 1)
+    if (request_is_gang(state_request(state_of(launcher), start->job)))
         start->master_port = settle_port(launcher, start->job);
     return 0;
 }

@@ -9,24 +9,49 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "core/engine.h"
+#include "core/job/gang_size.h"
 #include "core/job/role.h"
 #include "node/prepare.h"
 #include "node/user_account.h"
 
-typedef LIST(char *) string_list;
+/* What the job itself sets is never replaced. */
+struct variables {
+    LIST(char *) all;
+    const struct job_environment *of;
+};
 
 static bool is_named(const char *variable, const char *name, size_t length)
 {
     return strncmp(variable, name, length) == 0 && variable[length] == '=';
 }
 
-static void set(string_list *env, const char *name, const char *format, ...) PRINTF(3, 4);
-static void set(string_list *env, const char *name, const char *format, ...)
+static bool is_among(char *const *names, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (; names && *names; names++) {
+        if (strncmp(*names, name, length) == 0 &&
+            ((*names)[length] == '\0' || (*names)[length] == '='))
+            return true;
+    }
+    return false;
+}
+
+static bool is_own(const struct job_environment *s, const char *name)
+{
+    return is_among(s->own, name) || is_among(s->role_env, name);
+}
+
+static void set(struct variables *env, const char *name, const char *format, ...) PRINTF(3, 4);
+static void set(struct variables *env, const char *name, const char *format, ...)
 {
     AUTO_RELEASE(text) struct text variable = { 0 };
     char value[512];
     va_list args;
 
+    if (is_own(env->of, name))
+        return;
     va_start(args, format);
     int length = vsnprintf(value, sizeof(value), format, args);
     va_end(args);
@@ -40,23 +65,35 @@ static void set(string_list *env, const char *name, const char *format, ...)
         va_end(args);
         text_add(&variable, whole);
     }
-    for (size_t i = 0; i < env->count; i++) {
-        if (is_named(env->items[i], name, strlen(name))) {
-            free(env->items[i]);
-            env->items[i] = text_take(&variable);
+    for (size_t i = 0; i < env->all.count; i++) {
+        if (is_named(env->all.items[i], name, strlen(name))) {
+            free(env->all.items[i]);
+            env->all.items[i] = text_take(&variable);
             return;
         }
     }
-    list_add(env, text_take(&variable));
+    list_add(&env->all, text_take(&variable));
 }
 
-static bool has(const string_list *env, const char *name)
+static bool has(const struct variables *env, const char *name)
 {
-    for (size_t i = 0; i < env->count; i++) {
-        if (is_named(env->items[i], name, strlen(name)))
+    for (size_t i = 0; i < env->all.count; i++) {
+        if (is_named(env->all.items[i], name, strlen(name)))
             return true;
     }
     return false;
+}
+
+static bool is_gang(const struct job_environment *s)
+{
+    return request_is_gang(state_request(s->state, s->job));
+}
+
+/* Slurm's variables are for jobs that came by its commands or options, and for gangs, which are
+ * what its steps are: in others, MPI libraries and frameworks would look for its daemons. */
+static bool is_slurms(const struct job_environment *s)
+{
+    return s->slurm || is_gang(s);
 }
 
 /* A job that was sent from inside another job is not that other one. */
@@ -75,7 +112,8 @@ static bool is_left_over(const char *variable)
                                          "ROCR_VISIBLE_DEVICES",
                                          "ZE_AFFINITY_MASK" };
 
-    if (string_starts(variable, "TARN_") || string_starts(variable, "SLURM_"))
+    if (string_starts(variable, "TARN_") || string_starts(variable, "SLURM_") ||
+        string_starts(variable, "SLURMD_"))
         return true;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         if (is_named(variable, names[i], strlen(names[i])))
@@ -85,7 +123,7 @@ static bool is_left_over(const char *variable)
 }
 
 /* Root starts jobs of all users: there the account counts, whatever was sent. */
-static void set_who(const struct job_environment *s, string_list *env)
+static void set_who(const struct job_environment *s, struct variables *env)
 {
     const struct user_account *user = s->account && s->account->name ? s->account : NULL;
 
@@ -99,10 +137,10 @@ static void set_who(const struct job_environment *s, string_list *env)
     }
     if (!has(env, "PATH"))
         set(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
-    for (size_t i = 0; s->slurm_dir && i < env->count; i++) {
-        if (is_named(env->items[i], "PATH", strlen("PATH"))) {
-            AUTO_FREE char *path = mem_string(env->items[i] + strlen("PATH="));
-            set(env, "PATH", "%s:%s", s->slurm_dir, path);
+    for (size_t i = 0; s->slurm_dir && i < env->all.count; i++) {
+        if (is_named(env->all.items[i], "PATH", strlen("PATH"))) {
+            AUTO_FREE char *path = env->all.items[i];
+            env->all.items[i] = mem_printf("PATH=%s:%s", s->slurm_dir, path + strlen("PATH="));
         }
     }
 }
@@ -187,7 +225,7 @@ static const struct maker {
 /* Empty for a maker whose devices are there and not the job's. AMD's libraries look at CUDA's
  * variable too, so that is not set where there is nothing of NVIDIA's to keep a job from. */
 static void set_visible(const struct job_environment *s, const struct maker *maker,
-                        string_list *env)
+                        struct variables *env)
 {
     AUTO_RELEASE(text) struct text names = { 0 };
     const struct lease *lease = s->job->run->lease;
@@ -227,7 +265,7 @@ static uint32_t list_held(const struct job_environment *s, const struct device_t
 
 /* A job without any is told so where the variable is a list of them. */
 static void set_described(const struct job_environment *s, const struct device_type *type,
-                          string_list *env)
+                          struct variables *env)
 {
     AUTO_RELEASE(text) struct text indices = { 0 }, uuids = { 0 };
     AUTO_FREE char *lines = mem_string(type->env);
@@ -252,7 +290,7 @@ static void set_described(const struct job_environment *s, const struct device_t
 }
 
 /* To which server it belongs, and how much of the device that lets it have. */
-static void set_mps(const struct slice *slice, const char *folder, string_list *env)
+static void set_mps(const struct slice *slice, const char *folder, struct variables *env)
 {
     set(env, "CUDA_MPS_PIPE_DIRECTORY", "%s", folder);
     set(env, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "%" PRIu32, slice->milli / 10);
@@ -260,7 +298,7 @@ static void set_mps(const struct slice *slice, const char *folder, string_list *
         set(env, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=%" PRId64 "M", slice->memory_mib);
 }
 
-static void set_gpus(const struct job_environment *s, string_list *env)
+static void set_gpus(const struct job_environment *s, struct variables *env)
 {
     AUTO_RELEASE(text) struct text indices = { 0 };
     const struct lease *lease = s->job->run->lease;
@@ -278,7 +316,7 @@ static void set_gpus(const struct job_environment *s, string_list *env)
         count++;
     }
     set(env, "TARN_GPU_COUNT", "%" PRIu32, count);
-    if (count > 0)
+    if (count > 0 && is_slurms(s))
         set(env, "SLURM_GPUS_ON_NODE", "%" PRIu32, count);
     if (!s->has_exact_devices) /* the engine names those that it chooses */
         return;
@@ -287,7 +325,7 @@ static void set_gpus(const struct job_environment *s, string_list *env)
     for (size_t i = 0; i < s->state->device_types.count; i++)
         set_described(s, &s->state->device_types.items[i], env);
     set(env, "TARN_GPUS", "%s", text_string(&indices));
-    if (count > 0)
+    if (count > 0 && is_slurms(s))
         set(env, "SLURM_JOB_GPUS", "%s", text_string(&indices));
     if (count == 1 && last->kind != SHARE_WHOLE) {
         set(env, "TARN_GPU_MILLI", "%" PRIu32, last->milli);
@@ -295,77 +333,161 @@ static void set_gpus(const struct job_environment *s, string_list *env)
     }
 }
 
-static void set_gang(const struct job_environment *s, string_list *env)
-{
-    const struct lease *lease = s->job->run->lease;
-    AUTO_RELEASE(text) struct text hosts = { 0 };
-    uint32_t rank = lease_rank(lease, s->place), count = lease->members_count;
-    uint32_t local_rank = 0, local_count = 0, node_count = 0;
+/* Where a member is among those of its job, and on which nodes they are. */
+struct position {
+    uint32_t rank, count, local_rank, local_count;
+    uint32_t node, node_count; /* nodes in the order of the members */
+    struct text hosts;         /* "a,b" */
+    struct text tasks;         /* of each node: "2(x3),1" */
+};
 
-    for (uint32_t i = 0; i < lease->members_count; i++) {
-        bool is_here = lease->members[i].node == lease->members[s->place].node;
-        local_count += is_here;
-        local_rank += is_here && i < s->place;
-        bool is_new = true;
-        for (uint32_t k = 0; k < i; k++)
-            is_new &= lease->members[k].node != lease->members[i].node;
-        if (is_new)
-            text_printf(&hosts, "%s%s", node_count++ ? "," : "",
-                        s->state->nodes.items[lease->members[i].node].name);
-    }
-    set(env, "TARN_RANK", "%" PRIu32, rank);
-    set(env, "TARN_WORLD_SIZE", "%" PRIu32, count);
-    set(env, "TARN_LOCAL_RANK", "%" PRIu32, local_rank);
-    set(env, "TARN_HOSTS", "%s", text_string(&hosts));
-    set(env, "RANK", "%" PRIu32, rank);
-    set(env, "WORLD_SIZE", "%" PRIu32, count);
-    set(env, "LOCAL_RANK", "%" PRIu32, local_rank);
-    set(env, "LOCAL_WORLD_SIZE", "%" PRIu32, local_count);
-    if (s->master_port != 0) {
-        set(env, "MASTER_ADDR", "%s",
-            s->is_all_here ? "127.0.0.1" : s->state->nodes.items[lease->members[0].node].name);
-        set(env, "MASTER_PORT", "%" PRIu16, s->master_port);
-    }
-    set(env, "SLURM_PROCID", "%" PRIu32, rank);
-    set(env, "SLURM_LOCALID", "%" PRIu32, local_rank);
-    set(env, "SLURM_NTASKS", "%" PRIu32, count);
-    set(env, "SLURM_NPROCS", "%" PRIu32, count);
-    set(env, "SLURM_NNODES", "%" PRIu32, node_count);
-    set(env, "SLURM_JOB_NUM_NODES", "%" PRIu32, node_count);
-    set(env, "SLURM_JOB_NODELIST", "%s", text_string(&hosts));
-    set(env, "SLURM_NODELIST", "%s", text_string(&hosts));
-    set(env, "SLURMD_NODENAME", "%s", s->state->nodes.items[lease->members[s->place].node].name);
-    set(env, "SLURM_NODEID", "0");
+/* One more node with so many members, which may be like those before it. */
+static void add_tasks(struct text *tasks, uint32_t count, uint32_t repeated, bool is_last)
+{
+    if (!is_last)
+        return;
+    text_printf(tasks, "%s%" PRIu32, tasks->length > 0 ? "," : "", count);
+    if (repeated > 1)
+        text_printf(tasks, "(x%" PRIu32 ")", repeated);
 }
 
-/* A batch script, which runs once: what srun starts in it. */
-static void set_tasks(const struct job_environment *s, const struct request *request,
-                      string_list *env)
+static uint32_t members_on(const struct lease *lease, uint32_t node)
 {
-    int64_t cpus = request->cpu_milli < 1000 ? 1 : request->cpu_milli / 1000;
-    int64_t each = s->tasks > 0 ? cpus / s->tasks : cpus;
+    uint32_t count = 0;
 
-    set(env, "SLURM_CPUS_ON_NODE", "%" PRId64, cpus);
-    set(env, "SLURM_JOB_CPUS_PER_NODE", "%" PRId64, cpus);
-    set(env, "SLURM_CPUS_PER_TASK", "%" PRId64, each > 0 ? each : 1);
+    for (uint32_t i = 0; i < lease->members_count; i++)
+        count += lease->members[i].node == node;
+    return count;
+}
+
+static bool is_first_there(const struct lease *lease, uint32_t place)
+{
+    for (uint32_t i = 0; i < place; i++) {
+        if (lease->members[i].node == lease->members[place].node)
+            return false;
+    }
+    return true;
+}
+
+static void find_position(const struct job_environment *s, struct position *ret)
+{
+    const struct lease *lease = s->job->run->lease;
+    const uint32_t own = lease->members[s->place].node;
+    uint32_t tasks = 0, repeated = 0;
+
+    *ret = (struct position){ .rank = lease_rank(lease, s->place), .count = lease->members_count };
+    for (uint32_t i = 0; i < lease->members_count; i++) {
+        const uint32_t node = lease->members[i].node;
+        ret->local_count += node == own;
+        ret->local_rank += node == own && i < s->place;
+        if (!is_first_there(lease, i))
+            continue;
+        if (node == own)
+            ret->node = ret->node_count;
+        text_printf(&ret->hosts, "%s%s", ret->node_count++ ? "," : "",
+                    s->state->nodes.items[node].name);
+        const uint32_t count = members_on(lease, node);
+        add_tasks(&ret->tasks, tasks, repeated, repeated > 0 && count != tasks);
+        repeated = count == tasks ? repeated + 1 : 1;
+        tasks = count;
+    }
+    add_tasks(&ret->tasks, tasks, repeated, true);
+}
+
+static void set_own_gang(const struct job_environment *s, const struct position *at,
+                         struct variables *env)
+{
+    set(env, "TARN_RANK", "%" PRIu32, at->rank);
+    set(env, "TARN_WORLD_SIZE", "%" PRIu32, at->count);
+    set(env, "TARN_LOCAL_RANK", "%" PRIu32, at->local_rank);
+    set(env, "TARN_HOSTS", "%s", text_string(&at->hosts));
+    set(env, "TARN_NODE_COUNT", "%" PRIu32, at->node_count);
+    set(env, "TARN_NODE_RANK", "%" PRIu32, at->node);
+    if (!is_gang(s))
+        return;
+    set(env, "RANK", "%" PRIu32, at->rank);
+    set(env, "WORLD_SIZE", "%" PRIu32, at->count);
+    set(env, "LOCAL_RANK", "%" PRIu32, at->local_rank);
+    set(env, "LOCAL_WORLD_SIZE", "%" PRIu32, at->local_count);
+    if (s->master_port == 0)
+        return;
+    set(env, "MASTER_ADDR", "%s",
+        s->is_all_here ? "127.0.0.1"
+                       : s->state->nodes.items[s->job->run->lease->members[0].node].name);
+    set(env, "MASTER_PORT", "%" PRIu16, s->master_port);
+}
+
+/* A gang is to its members what a step of srun is, but without the number of a step: libraries for
+ * MPI take that for a promise that srun serves their PMI. */
+static void set_slurm_gang(const struct position *at, struct variables *env)
+{
+    set(env, "SLURM_NTASKS", "%" PRIu32, at->count);
+    set(env, "SLURM_NPROCS", "%" PRIu32, at->count);
+    set(env, "SLURM_STEP_NODELIST", "%s", text_string(&at->hosts));
+    set(env, "SLURM_STEP_NUM_NODES", "%" PRIu32, at->node_count);
+    set(env, "SLURM_STEP_NUM_TASKS", "%" PRIu32, at->count);
+    set(env, "SLURM_STEP_TASKS_PER_NODE", "%s", text_string(&at->tasks));
+}
+
+static void set_slurm_place(const struct job_environment *s, const struct position *at,
+                            int64_t cpus, struct variables *env)
+{
+    AUTO_RELEASE(text) struct text each = { 0 };
+
+    text_printf(&each, "%" PRId64, cpus * at->local_count);
+    if (at->node_count > 1)
+        text_printf(&each, "(x%" PRIu32 ")", at->node_count);
+    set(env, "SLURM_PROCID", "%" PRIu32, at->rank);
+    set(env, "SLURM_LOCALID", "%" PRIu32, at->local_rank);
+    set(env, "SLURM_GTIDS", "%" PRIu32, at->rank);
+    set(env, "SLURM_NODEID", "%" PRIu32, at->node);
+    set(env, "SLURM_NNODES", "%" PRIu32, at->node_count);
+    set(env, "SLURM_JOB_NUM_NODES", "%" PRIu32, at->node_count);
+    set(env, "SLURM_JOB_NODELIST", "%s", text_string(&at->hosts));
+    set(env, "SLURM_NODELIST", "%s", text_string(&at->hosts));
+    set(env, "SLURMD_NODENAME", "%s",
+        s->state->nodes.items[s->job->run->lease->members[s->place].node].name);
+    set(env, "SLURM_CPUS_ON_NODE", "%" PRId64, cpus * at->local_count);
+    set(env, "SLURM_JOB_CPUS_PER_NODE", "%s", text_string(&each));
+    if (is_gang(s))
+        set(env, "SLURM_TASKS_PER_NODE", "%s", text_string(&at->tasks));
+    else
+        set(env, "SLURM_TASKS_PER_NODE", "%" PRIu32, s->tasks > 0 ? s->tasks : 1);
+}
+
+static void set_members(const struct job_environment *s, const struct request *part,
+                        struct variables *env)
+{
+    const int64_t cpus = part->cpu_milli < 1000 ? 1 : part->cpu_milli / 1000;
+    struct position at;
+
+    find_position(s, &at);
+    set_own_gang(s, &at, env);
+    set(env, "TARN_CPUS", "%" PRId64, cpus);
+    if (is_slurms(s))
+        set_slurm_place(s, &at, cpus, env);
+    if (is_gang(s))
+        set_slurm_gang(&at, env);
+    text_release(&at.hosts);
+    text_release(&at.tasks);
+}
+
+/* A batch script, which runs once: what srun in it needs to know. */
+static void set_tasks(const struct job_environment *s, struct variables *env)
+{
     if (s->tasks == 0)
         return;
-    set(env, "SLURM_NTASKS", "%" PRIu32, s->tasks);
-    set(env, "SLURM_NPROCS", "%" PRIu32, s->tasks);
-    set(env, "SLURM_NTASKS_PER_NODE", "%" PRIu32, s->tasks);
-    set(env, "SLURM_TASKS_PER_NODE", "%" PRIu32, s->tasks);
-    if (s->task_gpus > 0)
-        set(env, "SLURM_GPUS_PER_TASK", "%" PRIu32, s->task_gpus);
-    if (request->memory_mib > 0)
-        set(env, "SLURM_MEM_PER_NODE", "%" PRId64, request->memory_mib);
     set(env, "TARN_STEPS", "%s", s->folders->steps);
+    set(env, "TARN_TASKS", "%" PRIu32, s->tasks);
+    if (s->task_gpus > 0)
+        set(env, "TARN_TASK_GPUS", "%" PRIu32, s->task_gpus);
     if (!s->slurm_dir || has(env, "BASH_ENV"))
         return;
     set(env, "TARN_SLURM", "%s", s->slurm_dir);
     set(env, "BASH_ENV", "%s/path.sh", s->slurm_dir);
 }
 
-static void set_role(const struct job_environment *s, string_list *env)
+static void set_role(const struct job_environment *s, struct variables *env)
 {
     const struct request *request = state_request(s->state, s->job);
     uint32_t number, part;
@@ -378,43 +500,40 @@ static void set_role(const struct job_environment *s, string_list *env)
     set(env, "TARN_ROLE_SIZE", "%" PRIu32, request->roles[part].request.members);
 }
 
-/* The least and the greatest index: its tasks are in their order. */
-static void set_array(const struct job_environment *s, const struct group *group, string_list *env)
+/* Its tasks are in the order of their indices. */
+static void set_array(const struct job_environment *s, const struct group *group,
+                      struct variables *env)
 {
     const struct job *first = state_job(s->state, group->id + 1);
+    const struct job *second = state_job(s->state, group->id + 2);
     const struct job *last = state_job(s->state, group->last);
 
+    set(env, "TARN_ARRAY_ID", "%" PRIu64, group->id);
+    set(env, "TARN_ARRAY_INDEX", "%" PRIu32, s->job->index);
+    if (!is_slurms(s))
+        return;
+    set(env, "SLURM_ARRAY_JOB_ID", "%" PRIu64, group->id);
+    set(env, "SLURM_ARRAY_TASK_ID", "%" PRIu32, s->job->index);
+    set(env, "SLURM_ARRAY_TASK_COUNT", "%" PRIu32, group->job_count);
     if (first)
         set(env, "SLURM_ARRAY_TASK_MIN", "%" PRIu32, first->index);
     if (last)
         set(env, "SLURM_ARRAY_TASK_MAX", "%" PRIu32, last->index);
+    if (first && second && second->id <= group->last)
+        set(env, "SLURM_ARRAY_TASK_STEP", "%" PRIu32, second->index - first->index);
 }
 
-static void set_job(const struct job_environment *s, string_list *env)
+static void set_job(const struct job_environment *s, struct variables *env)
 {
     const struct job *job = s->job;
-    const struct group *group = state_group(s->state, job->group);
 
     set(env, "TARN_JOB_ID", "%" PRIu64, job->id);
     set(env, "TARN_JOB_NAME", "%s", job->name);
     set(env, "TARN_ATTEMPT", "%" PRIu32, job->run->attempt);
     set(env, "TARN_QUEUE", "%s", s->state->queues.items[job->queue].name);
     set(env, "TARN_SOCKET", "%s", s->socket);
-    set(env, "SLURM_JOB_ID", "%" PRIu64, job->id);
-    set(env, "SLURM_JOBID", "%" PRIu64, job->id);
-    set(env, "SLURM_JOB_NAME", "%s", job->name);
-    set(env, "SLURM_JOB_USER", "%s", state_user(s->state, job->user));
-    set(env, "SLURM_JOB_PARTITION", "%s", s->state->queues.items[job->queue].name);
-    set(env, "SLURM_SUBMIT_DIR", "%s", s->cwd);
-    set(env, "SLURM_RESTART_COUNT", "%" PRIu32, job->run->attempt - 1);
-    if (group && group->kind == GROUP_ARRAY) {
-        set(env, "TARN_ARRAY_ID", "%" PRIu64, group->id);
-        set(env, "TARN_ARRAY_INDEX", "%" PRIu32, job->index);
-        set(env, "SLURM_ARRAY_JOB_ID", "%" PRIu64, group->id);
-        set(env, "SLURM_ARRAY_TASK_ID", "%" PRIu32, job->index);
-        set(env, "SLURM_ARRAY_TASK_COUNT", "%" PRIu32, group->job_count);
-        set_array(s, group, env);
-    }
+    if (s->script_path)
+        set(env, "TARN_SCRIPT", "%s", s->script_path);
     if (s->folders->out)
         set(env, "TARN_OUT", "%s", s->folders->out);
     if (s->folders->in)
@@ -425,26 +544,75 @@ static void set_job(const struct job_environment *s, string_list *env)
         set(env, "TARN_CHECKPOINT_EVERY", "%" PRId64, job->checkpoint_every / USEC_PER_SEC);
 }
 
-char **job_environment_make(const struct job_environment *environment, char **base)
+static void set_slurm_times(const struct job_environment *s, struct variables *env)
 {
-    string_list env = { 0 };
+    const struct job *job = s->job;
+    const usec_t start = job->run->granted + s->wall_ahead;
 
+    set(env, "SLURM_JOB_START_TIME", "%" PRId64, start / USEC_PER_SEC);
+    if (job->max_duration != USEC_NEVER)
+        set(env, "SLURM_JOB_END_TIME", "%" PRId64, (start + job->max_duration) / USEC_PER_SEC);
+}
+
+static void set_slurm_job(const struct job_environment *s, struct variables *env)
+{
+    const struct job *job = s->job;
+    const char *pool = state_request(s->state, job)->pool;
+
+    for (char *const *variable = s->slurm; variable && *variable; variable++) {
+        AUTO_FREE char *name = mem_string_of(*variable, strcspn(*variable, "="));
+        set(env, name, "%s", *variable + strlen(name) + 1);
+    }
+    set(env, "SLURM_JOB_ID", "%" PRIu64, job->id);
+    set(env, "SLURM_JOBID", "%" PRIu64, job->id);
+    set(env, "SLURM_JOB_NAME", "%s", job->name);
+    set(env, "SLURM_JOB_USER", "%s", state_user(s->state, job->user));
+    set(env, "SLURM_JOB_UID", "%" PRIu32, job->uid);
+    set(env, "SLURM_JOB_GID", "%" PRIu32, job->gid);
+    set(env, "SLURM_JOB_ACCOUNT", "%s", s->state->queues.items[job->queue].name);
+    set(env, "SLURM_JOB_PARTITION", "%s", pool[0] ? pool : "default");
+    set(env, "SLURM_CLUSTER_NAME", "%s", ENGINE_CLUSTER);
+    set(env, "SLURM_PRIO_PROCESS", "0");
+    if (!has(env, "SLURM_SUBMIT_DIR"))
+        set(env, "SLURM_SUBMIT_DIR", "%s", s->cwd);
+    if (job->run->attempt > 1)
+        set(env, "SLURM_RESTART_COUNT", "%" PRIu32, job->run->attempt - 1);
+    set_slurm_times(s, env);
+}
+
+/* Without what an outer job has left, unless the job itself sets it. */
+static void take_base(struct variables *env, char **base)
+{
     for (size_t i = 0; base[i]; i++) {
-        if (is_left_over(base[i]))
+        AUTO_FREE char *name = mem_string_of(base[i], strcspn(base[i], "="));
+        if (is_left_over(base[i]) && !is_own(env->of, name))
             free(base[i]);
         else
-            list_add(&env, base[i]);
+            list_add(&env->all, base[i]);
     }
     free(base);
+}
+
+char **job_environment_make(const struct job_environment *environment, char **base)
+{
+    const struct job *job = environment->job;
+    const struct group *group = state_group(environment->state, job->group);
+    struct variables env = { .of = environment };
+
+    take_base(&env, base);
     set_who(environment, &env);
     set_job(environment, &env);
-    set_gang(environment, &env);
-    set_tasks(environment,
-              request_part(state_request(environment->state, environment->job),
-                           environment->job->run->lease->members[environment->place].role),
-              &env);
+    if (group && group->kind == GROUP_ARRAY)
+        set_array(environment, group, &env);
+    if (is_slurms(environment))
+        set_slurm_job(environment, &env);
+    set_members(environment,
+                request_part(state_request(environment->state, job),
+                             job->run->lease->members[environment->place].role),
+                &env);
+    set_tasks(environment, &env);
     set_role(environment, &env);
     set_gpus(environment, &env);
-    list_add(&env, NULL);
-    return env.items;
+    list_add(&env.all, NULL);
+    return env.all.items;
 }

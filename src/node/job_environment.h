@@ -5,7 +5,8 @@
 /* job_environment - the environment variables of one member of a job
  *
  * It begins with the submitter's variables, without those of an outer job. Then follow tarn's own
- * (TARN_*), those that frameworks read (RANK, WORLD_SIZE, CUDA_VISIBLE_DEVICES ...) and Slurm's.
+ * (TARN_*), those that frameworks read (CUDA_VISIBLE_DEVICES; in a gang RANK, WORLD_SIZE ...), and
+ * in a gang and for Slurm's scripts those of Slurm. Variables that the job itself sets stay.
  * doc/spec/04-jobfile.md, "Inside a job", lists them.
  */
 
@@ -20,6 +21,11 @@ struct job_environment {
     const struct job *job;
     const struct job_folders *folders;
     const char *cwd, *socket;
+    const char *script_path; /* the file that the script was read from; NULL: unknown */
+    char *const *own;        /* names of variables that the job itself sets, which stay; NULL */
+    char *const *role_env;   /* the same of its role, "NAME=value"; NULL */
+    char *const *slurm; /* "SLURM_NAME=value" of what Slurm's options request; NULL: no options */
+    usec_t wall_ahead;  /* wall time minus journal time */
     const char *slurm_dir;              /* to be the first directory in PATH; NULL: none */
     uint32_t tasks, task_gpus;          /* started by srun (wire/job/submission.h); 0: none */
     uint32_t place;                     /* of the member in the lease */

@@ -8,7 +8,7 @@ import sys
 from tarn_test import BUILD
 
 
-def install(name, *packages):
+def install(name, *packages, patience=300):
     """The folder with the programs of these packages; or None, and why they cannot be had."""
     folder = os.path.join(BUILD, name)
     marker = os.path.join(folder, "installed")
@@ -20,7 +20,7 @@ def install(name, *packages):
     for command in ([sys.executable, "-m", "venv", folder],
                     [os.path.join(folder, "bin", "pip"), "install", "-q", "--disable-pip-version-check", *packages]):
         try:
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=patience)
         except (OSError, subprocess.TimeoutExpired) as failure:
             return None, str(failure)
         if done.returncode != 0:

@@ -552,7 +552,7 @@ def test_a_batch_script_with_sbatch_lines_works_as_people_know_it(shell):
     assert read_file(os.path.join(shell.work, "trained-%s.log" % number)) == "trained again\n2\n"
     follow = shell.out("submit", "--parsable", "--dependency=afterok:" + number, "--wrap", "echo after").strip()
     assert shell.api.wait_end(follow)["result"] == "ok"
-    array = shell.out("submit", "--parsable", "--array=0-3%2", "-o", "a-%a", "--wrap", "echo $SLURM_ARRAY_TASK_ID").strip()
+    array = shell.out("submit", "--parsable", "--array=0-3%2", "-o", "a-%a", "--wrap", "echo $TARN_ARRAY_INDEX").strip()
     shell.api.wait_group(array)
     assert [read_file(os.path.join(shell.work, "a-%d" % i)) for i in range(4)] == ["%d\n" % i for i in range(4)]
 

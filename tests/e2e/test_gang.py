@@ -306,7 +306,7 @@ while link is None:
 env = os.environ
 link.sendall(("%s %s of %s, rank %s of %s, gpus %s, cpus %s, mode %s\n" % (
     env["TARN_ROLE"], env["TARN_ROLE_RANK"], env["TARN_ROLE_SIZE"], env["RANK"], env["WORLD_SIZE"],
-    env["TARN_GPU_COUNT"], env["SLURM_CPUS_PER_TASK"], env["MODE"])).encode())
+    env["TARN_GPU_COUNT"], env["TARN_CPUS"], env["MODE"])).encode())
 assert link.makefile().readline() == "enough\n"
 """
 

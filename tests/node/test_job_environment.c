@@ -75,23 +75,30 @@ struct hold {
     uint32_t count, members, node;
 };
 
-static struct job *start(struct state *state, const struct hold *hold)
+static struct job *start_members(struct state *state, struct lease_member *members, uint32_t count,
+                                 const struct slice *slices, uint32_t slice_count)
 {
-    struct lease_member members[2] = { { .node = hold->node }, { .node = hold->node } };
     struct event submit = { .kind = EVENT_SUBMIT,
                             .submit = { .id = 1, .name = "j", .user = "ana", .queue = "default" } };
 
     request_default(&submit.submit.request);
-    submit.submit.request.members = hold->members;
+    submit.submit.request.members = count;
     tell(state, submit);
     tell(state, (struct event){ .kind = EVENT_GRANT,
                                 .grant = { .job = 1,
                                            .attempt = 1,
                                            .lease = { .members = members,
-                                                      .members_count = hold->members,
-                                                      .slices = hold->slices,
-                                                      .slices_count = hold->count } } });
+                                                      .members_count = count,
+                                                      .slices = (struct slice *)(uintptr_t)slices,
+                                                      .slices_count = slice_count } } });
     return state_job(state, 1);
+}
+
+static struct job *start(struct state *state, const struct hold *hold)
+{
+    struct lease_member members[2] = { { .node = hold->node }, { .node = hold->node } };
+
+    return start_members(state, members, hold->members, hold->slices, hold->count);
 }
 
 static char **make(const struct state *state, const struct job *job, struct job_environment more,
@@ -245,6 +252,64 @@ static void a_part_of_a_device_is_named_and_served_as_it_was_prepared(void **unu
     free_env(env);
 }
 
+static const struct gang_case {
+    uint32_t nodes[4];
+    uint32_t count;
+    const char *hosts, *tasks;
+    uint32_t node_of[4];
+} gangs[] = {
+    { { ON_A, ON_A, ON_B, ON_B }, 4, "a,b", "2(x2)", { 0, 0, 1, 1 } },
+    { { ON_A, ON_A, ON_B, ON_C }, 4, "a,b,c", "2,1(x2)", { 0, 0, 1, 2 } },
+    { { ON_C, ON_A, ON_A }, 3, "c,a", "1,2", { 0, 1, 1 } },
+};
+
+/* SLURM_NODEID is that of the member's node, and each node has its number of tasks. */
+static void a_gang_knows_its_nodes(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < COUNT_OF(gangs); i++) {
+        const struct gang_case *gang = &gangs[i];
+        AUTO(state) struct state *state = make_state();
+        struct lease_member members[4] = { 0 };
+        for (uint32_t k = 0; k < gang->count; k++)
+            members[k].node = gang->nodes[k];
+        const struct job *job = start_members(state, members, gang->count, NULL, 0);
+        for (uint32_t k = 0; k < gang->count; k++) {
+            char number[2] = { (char)('0' + gang->node_of[k]), '\0' };
+            char **env = make(state, job, (struct job_environment){ .place = k }, NULL);
+            assert_value(env, "SLURM_NODEID", number);
+            assert_value(env, "TARN_NODE_RANK", number);
+            assert_value(env, "SLURM_JOB_NODELIST", gang->hosts);
+            assert_value(env, "SLURM_TASKS_PER_NODE", gang->tasks);
+            assert_value(env, "SLURM_STEP_TASKS_PER_NODE", gang->tasks);
+            assert_value(env, "SLURM_STEP_ID", NULL);
+            free_env(env);
+        }
+    }
+}
+
+static void what_the_job_itself_sets_stays(void **unused)
+{
+    static const struct hold hold = { { WHOLE(10) }, 1, 1, ON_C };
+    static char *const left[] = { "RANK=5", "CUDA_VISIBLE_DEVICES=5", "TARN_RANK=5",
+                                  "ROCR_VISIBLE_DEVICES=5" };
+    (void)unused;
+
+    for (size_t i = 0; i < COUNT_OF(left); i++) {
+        AUTO(state) struct state *state = make_state();
+        AUTO_FREE char *name = mem_string_of(left[i], strcspn(left[i], "="));
+        char *const own[] = { name, NULL }, *const role[] = { left[i], NULL };
+        const struct job *job = start(state, &hold);
+        for (int k = 0; k < 2; k++) {
+            struct job_environment more = { .own = k == 0 ? own : NULL,
+                                            .role_env = k == 1 ? role : NULL };
+            char **env = make(state, job, more, left[i]);
+            assert_value(env, name, "5");
+            free_env(env);
+        }
+    }
+}
+
 /* Sent from inside another job: what that one holds is not this one's. */
 static void an_outer_job_leaves_nothing(void **unused)
 {
@@ -274,6 +339,8 @@ int main(void)
         cmocka_unit_test(each_maker_s_programs_see_what_is_theirs),
         cmocka_unit_test(a_member_sees_its_own_devices_alone),
         cmocka_unit_test(a_part_of_a_device_is_named_and_served_as_it_was_prepared),
+        cmocka_unit_test(a_gang_knows_its_nodes),
+        cmocka_unit_test(what_the_job_itself_sets_stays),
         cmocka_unit_test(an_outer_job_leaves_nothing),
     };
 

@@ -17,7 +17,7 @@ enum { WORDS_MAX = 64 };
 
 /* What a command line (words between blanks) and a script come to, as compact JSON or the words
  * of the failure. New. */
-static char *result_of(const char *line, const char *script, char **ret_notes)
+static char *result_with(const char *line, const char *script, char **ret_notes, char **ret_slurm)
 {
     AUTO_FREE char *copy = mem_string(line);
     char *words[WORDS_MAX];
@@ -33,12 +33,34 @@ static char *result_of(const char *line, const char *script, char **ret_notes)
         code = sbatch_parse_script(&sbatch, script, strlen(script), "a.sh", &err);
     if (code == 0)
         code = sbatch_finish(&sbatch, &err);
+    if (ret_slurm)
+        *ret_slurm =
+            json_dumps(json_object_get(sbatch.job, "slurm"), JSON_COMPACT | JSON_SORT_KEYS);
+    json_object_del(sbatch.job, "slurm"); /* see assert_variables() */
     char *result =
         code < 0 ? mem_string(err.text) : json_dumps(sbatch.job, JSON_COMPACT | JSON_SORT_KEYS);
     if (ret_notes)
         *ret_notes = json_dumps(sbatch.notes, JSON_COMPACT);
     sbatch_release(&sbatch);
     return result;
+}
+
+static char *result_of(const char *line, const char *script, char **ret_notes)
+{
+    return result_with(line, script, ret_notes, NULL);
+}
+
+/* NULL: no variables of Slurm. */
+static void assert_variables(const char *line, const char *script, const char *expected)
+{
+    char *slurm = NULL;
+    AUTO_FREE char *result = result_with(line, script, NULL, &slurm);
+
+    if (expected && slurm)
+        assert_string_equal(slurm, expected);
+    else
+        assert_true(!expected && !slurm);
+    free(slurm);
 }
 
 static void assert_line(const char *line, const char *expected)
@@ -134,6 +156,26 @@ static void in_a_script_slurms_options_mean_what_slurm_says(void **state)
     assert_script("#SBATCH --ranks 2 --gpus 1\n", "{\"gpus\":\"1\",\"ranks\":2}");
     AUTO_FREE char *gang = result_of("-n 2", "#SBATCH -n 4 --gpus=1\n", NULL);
     assert_string_equal(gang, "{\"gpus\":\"1\",\"ranks\":2}"); /* tarn's command line wins */
+}
+
+static void slurms_variables_are_those_that_are_asked_for(void **state)
+{
+    (void)state;
+    assert_variables("--gpus 2 -t 5", NULL, NULL);
+    assert_variables("--ranks 2", "#!/bin/sh\necho\n", NULL);
+    assert_variables("-n 2", NULL, NULL);
+    assert_variables("-N 2 --ntasks-per-node=2", NULL, "{\"SLURM_NTASKS_PER_NODE\":\"2\"}");
+    assert_variables("", "#SBATCH -t 5\n", "{}");
+    assert_variables("", "#SBATCH --wckey=x\n", "{}");
+    assert_variables("", "true\n#SBATCH -t 5\n", NULL);
+    assert_variables("", "#SBATCH -n 4 -c 0.5 --mem=2G\n",
+                     "{\"SLURM_CPUS_PER_TASK\":\"1\",\"SLURM_MEM_PER_NODE\":\"2048\","
+                     "\"SLURM_NPROCS\":\"4\",\"SLURM_NTASKS\":\"4\"}");
+    assert_variables("", "#SBATCH --gres=gpu:2\n", "{}");
+    assert_variables("-G 3", "#SBATCH -G 2\n", "{\"SLURM_GPUS\":\"3\"}");
+    assert_variables("", "#SBATCH -d afterok:7 --export=NONE --gpus=2 --mem-per-gpu=1G\n",
+                     "{\"SLURM_EXPORT_ENV\":\"NONE\",\"SLURM_GPUS\":\"2\","
+                     "\"SLURM_JOB_DEPENDENCY\":\"afterok:7\",\"SLURM_MEM_PER_GPU\":\"1024\"}");
 }
 
 static void the_command_begins_after_the_options(void **state)
@@ -438,6 +480,7 @@ int main(void)
         cmocka_unit_test(slurm_options_become_keys),
         cmocka_unit_test(nodes_tasks_and_amounts_become_members),
         cmocka_unit_test(in_a_script_slurms_options_mean_what_slurm_says),
+        cmocka_unit_test(slurms_variables_are_those_that_are_asked_for),
         cmocka_unit_test(the_command_begins_after_the_options),
         cmocka_unit_test(what_is_for_the_command_stays_out_of_the_job),
         cmocka_unit_test(a_script_is_read_up_to_its_first_command),

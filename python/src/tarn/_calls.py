@@ -6,6 +6,7 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import resource
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar, Union
@@ -38,9 +39,28 @@ def _text(value: str) -> Optional[str]:
     return value
 
 
+def _umask() -> Optional[str]:
+    """From the kernel, because to ask for it is to set it, also for other threads."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            return next((line.split()[1] for line in file if line.startswith("Umask:")), None)
+    except OSError:
+        return None
+
+
+def _limits() -> dict[str, int]:
+    names = ("core", "cpu", "data", "fsize", "memlock", "nofile", "nproc", "rss", "stack", "as")
+    soft = {name: resource.getrlimit(getattr(resource, "RLIMIT_" + name.upper()))[0] for name in names
+            if hasattr(resource, "RLIMIT_" + name.upper())}
+    return {name: limit if limit >= 0 else -1 for name, limit in soft.items()}
+
+
 def _sender(document: Mapping[str, Any]) -> dict[str, Any]:
     """What the daemon needs to know of this process, as from the command line."""
-    sender: dict[str, Any] = {"sender_cwd": os.getcwd()}
+    sender: dict[str, Any] = {"sender_cwd": os.getcwd(), "sender_limits": _limits()}
+    umask = _umask()
+    if umask:
+        sender["sender_umask"] = umask
     if document.get("export") != "none":
         sender["sender_env"] = {key: value for key, value in os.environ.items()
                                 if not key.startswith(("TARN_", "SLURM_")) and _text(key) and _text(value) is not None}

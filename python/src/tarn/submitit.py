@@ -69,7 +69,7 @@ class TarnJob(core.Job[core.R]):
 
 
 class TarnJobEnvironment(job_environment.JobEnvironment):
-    _env = {"job_id": "TARN_JOB_ID", "num_tasks": "TARN_WORLD_SIZE", "num_nodes": "SLURM_NNODES", "node": "SLURM_NODEID",
+    _env = {"job_id": "TARN_JOB_ID", "num_tasks": "TARN_WORLD_SIZE", "num_nodes": "TARN_NODE_COUNT", "node": "TARN_NODE_RANK",
             "global_rank": "TARN_RANK", "local_rank": "TARN_LOCAL_RANK"}
 
     @property

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state as JSON: jobs, groups, times. Shapes: api/contract/schemas.def. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "api/view/view.h"
@@ -86,6 +87,57 @@ static json_t *view_needs(const struct api *api, const struct job *job)
                                         need_kind_name(need->kind)));
     }
     return list;
+}
+
+static const struct need *broken_need(const struct need_table *needs, uint64_t job)
+{
+    const struct need *need;
+
+    for (uint32_t at = need_first_of(needs, job); at != 0; at = need->next_of_job) {
+        need = &needs->needs.items[at - 1];
+        if (need->is_broken)
+            return need;
+    }
+    return NULL;
+}
+
+/* "failed with exit code 3" */
+static void say_result(const struct job *job, struct text *text)
+{
+    const struct job_end *end = &job->run->end;
+
+    if (job->result == RESULT_OK || job->result == RESULT_CANCELLED)
+        text_add(text, job->result == RESULT_OK ? "succeeded" : "was cancelled");
+    else if (job->result == RESULT_FAILED && end->signal != 0)
+        text_printf(text, "was ended by signal %" PRIu32, end->signal);
+    else if (job->result == RESULT_FAILED && end->exit_code > 0)
+        text_printf(text, "failed with exit code %" PRId32, end->exit_code);
+    else
+        text_printf(text, "ended: %s", job_result_name((enum job_result)job->result));
+}
+
+/* Which job decided that this one cannot run any more, and how that one ended. */
+static json_t *view_reason(const struct api *api, const struct job *job)
+{
+    static const char *const ends[] = { "to succeed", "to end", "to fail", "to start" };
+    const struct state *state = api_state(api);
+    const struct need *need = job->state == JOB_ENDED && job->result == RESULT_CANCELLED
+                                  ? broken_need(&state->needs, job->id)
+                                  : NULL;
+    AUTO_RELEASE(text) struct text text = { 0 };
+
+    if (!need || job->run->cancelled_by)
+        return text_or_null(job_end_reason(job->run));
+    const struct job *on = state_job(state, need->on);
+    text_printf(&text, "needs job %" PRIu64, need->on);
+    if (on)
+        text_printf(&text, " (%s)", on->name);
+    text_printf(&text, " %s, but that job ", ends[need->kind < COUNT_OF(ends) ? need->kind : 0]);
+    if (on)
+        say_result(on, &text);
+    else
+        text_add(&text, "did not");
+    return json_string(text_string(&text));
 }
 
 /* Roles of a gang and the nodes of their members; null without roles. */
@@ -382,7 +434,7 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
     json_object_set_new(view, "run_seconds", view_seconds(view_ran(api, job)));
     json_object_set_new(view, "exit_code", view_job_end(job, "exit_code"));
     json_object_set_new(view, "signal", view_job_end(job, "signal"));
-    json_object_set_new(view, "reason", text_or_null(job_end_reason(job->run)));
+    json_object_set_new(view, "reason", view_reason(api, job));
     json_object_set_new(view, "failed_rank", view_failed_rank(api, job));
     json_object_set_new(view, "warnings", view_warnings(api, job));
     sched_why(api_brain(api), api->inquiry, job, &why, is_whole ? &ahead : NULL);

@@ -27,6 +27,10 @@ extern const char *slurm_name; /* name of the running front end */
 /* "squeue: error: words" on standard error; returns 1. */
 int slurm_fail(const char *format, ...) PRINTF(1, 2);
 
+/* Whether a list of clusters (NULL: not given) names this one, or all; else the message is written.
+ */
+bool slurm_is_own_cluster(const char *list);
+
 #define FRONT(name, usage, summary) int slurm_##name(int argc, char **argv);
 #include "cli/slurm/slurm_fronts.def"
 #undef FRONT

@@ -210,10 +210,39 @@ static void add_left(const json_t *job, struct text *text)
         add_short_span(left > 0 ? left : 0, text);
 }
 
-/* 2026-01-31T08:00:00 */
+/* Days from today to that day; both at noon, whatever the clocks do in between. */
+static long days_ahead(struct tm today, struct tm day)
+{
+    today.tm_hour = day.tm_hour = 12;
+    today.tm_min = today.tm_sec = day.tm_min = day.tm_sec = 0;
+    const long hours = (long)(mktime(&day) - mktime(&today)) / 3600; /* a day may have 23 or 25 */
+    return (hours + (hours < 0 ? -12 : 12)) / 24;
+}
+
+/* "relative" of SLURM_TIME_FORMAT: shorter, the nearer it is. */
+static const char *relative_format(const struct tm *parts)
+{
+    const time_t now = time(NULL);
+    struct tm today;
+
+    localtime_r(&now, &today);
+    const long days = days_ahead(today, *parts);
+    if (days == 0)
+        return "%H:%M:%S";
+    if (days == 1)
+        return "Tomorr %H:%M";
+    if (days == -1)
+        return "Ystday %H:%M";
+    if (days > 0 && days < 7)
+        return "%a %H:%M";
+    return parts->tm_year == today.tm_year ? "%-d %b %H:%M" : "%-d %b %Y";
+}
+
+/* 2026-01-31T08:00:00, unless the user wants another form. */
 static void time_add(time_t when, const char *unknown, struct text *text)
 {
-    char buffer[32];
+    const char *format = getenv("SLURM_TIME_FORMAT");
+    char buffer[256];
     struct tm parts;
 
     if (when == 0) {
@@ -221,7 +250,14 @@ static void time_add(time_t when, const char *unknown, struct text *text)
         return;
     }
     localtime_r(&when, &parts);
-    strftime(buffer, sizeof(buffer), "%Y-%m-%dT%H:%M:%S", &parts);
+    if (!format || !format[0] || strcmp(format, "standard") == 0)
+        format = "%Y-%m-%dT%H:%M:%S";
+    else if (strcmp(format, "relative") == 0)
+        format = relative_format(&parts);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    buffer[strftime(buffer, sizeof(buffer), format, &parts)] = '\0';
+#pragma GCC diagnostic pop
     text_add(text, buffer);
 }
 
@@ -399,13 +435,21 @@ static void add_error(const json_t *job, struct text *text)
     put(text, field_text(launch, field_is_null(launch, "error") ? "output" : "error"));
 }
 
+/* Of a script without its interpreter, as it was submitted. */
 static void add_command(const json_t *job, struct text *text)
 {
-    const json_t *words = json_object_get(json_object_get(job, "launch"), "command"), *word;
+    const json_t *launch = json_object_get(job, "launch");
+    const json_t *words = json_object_get(launch, "command"), *word;
+    const char *script = field_text(launch, "script_path");
+    bool is_shown = !script[0];
     size_t i;
 
     json_array_foreach(words, i, word)
-        text_printf(text, "%s%s", i > 0 ? " " : "", json_string_value(word));
+    {
+        is_shown |= strcmp(json_string_value(word), script) == 0;
+        if (is_shown)
+            text_printf(text, "%s%s", text->length > 0 ? " " : "", json_string_value(word));
+    }
     if (json_array_size(words) == 0)
         text_add(text, "N/A");
 }

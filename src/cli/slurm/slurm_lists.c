@@ -105,13 +105,26 @@ int slurm_squeue(int argc, char **argv)
         { "long", no_argument, NULL, 'l' },
         { "all", no_argument, NULL, 'a' },
         { "array", no_argument, NULL, 'r' },
+        { "clusters", required_argument, NULL, 'M' },
         { 0 },
     };
-    struct listing listing = { .letters = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R",
-                               .must_exist = true };
+    const char *letters = getenv("SQUEUE_FORMAT");
+    struct listing listing = {
+        .letters = letters ? letters : "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R",
+        .names = getenv("SQUEUE_FORMAT2"),
+        .choice = { .queues = getenv("SQUEUE_ACCOUNT"),
+                    .names = getenv("SQUEUE_NAMES"),
+                    .pools = getenv("SQUEUE_PARTITION"),
+                    .states = getenv("SQUEUE_STATES"),
+                    .users = getenv("SQUEUE_USERS") },
+        .must_exist = true,
+    };
     int option;
 
-    while ((option = getopt_long(argc, argv, "u:j:t:o:O:hn:A:p:lar", options, NULL)) != -1) {
+    if (!slurm_is_own_cluster(getenv("SLURM_CLUSTERS")))
+        return 1;
+
+    while ((option = getopt_long(argc, argv, "u:j:t:o:O:hn:A:p:larM:", options, NULL)) != -1) {
         switch (option) {
         case 'u':
             listing.choice.users = optarg;
@@ -124,6 +137,7 @@ int slurm_squeue(int argc, char **argv)
             break;
         case 'o':
             listing.letters = optarg;
+            listing.names = NULL;
             break;
         case 'O':
             listing.names = optarg;
@@ -134,8 +148,13 @@ int slurm_squeue(int argc, char **argv)
         case 'm':
             listing.choice.users = slurm_own_name();
             break;
+        case 'M':
+            if (!slurm_is_own_cluster(optarg))
+                return 1;
+            break;
         case 's':
             listing.has_start = true;
+            listing.names = NULL;
             listing.letters = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20N %R";
             break;
         case 'n':
@@ -148,6 +167,7 @@ int slurm_squeue(int argc, char **argv)
             listing.choice.pools = optarg;
             break;
         case 'l':
+            listing.names = NULL;
             listing.letters = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
             break;
         case 'a':
@@ -240,16 +260,21 @@ int slurm_sacct(int argc, char **argv)
         { "partition", required_argument, NULL, 'r' },
         { "accounts", required_argument, NULL, 'A' },
         { "brief", no_argument, NULL, 'b' },
+        { "clusters", required_argument, NULL, 'M' },
+        { "allclusters", no_argument, NULL, 'L' },
+        { "local", no_argument, NULL, 'L' },
+        { "federation", no_argument, NULL, 'L' },
         { 0 },
     };
+    const char *names = getenv("SACCT_FORMAT");
     struct listing listing = {
-        .names = "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode",
+        .names = names ? names : "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode",
         .choice = { .users = slurm_own_name(), .has_ended = true },
     };
     bool has_user = false;
     int option;
 
-    while ((option = getopt_long(argc, argv, "j:S:E:o:XPpnu:as:r:A:b", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "j:S:E:o:XPpnu:as:r:A:bM:L", options, NULL)) != -1) {
         switch (option) {
         case 'j':
             listing.choice.ids = optarg;
@@ -264,8 +289,13 @@ int slurm_sacct(int argc, char **argv)
         case 'o':
             listing.names = optarg;
             break;
-        case 'X':
-            break; /* there are no lines of steps */
+        case 'M':
+            if (!slurm_is_own_cluster(optarg))
+                return 1;
+            break;
+        case 'X': /* there are no lines of steps, */
+        case 'L': /* and there is one cluster */
+            break;
         case 'P':
         case 'p':
             listing.is_parsable = true;

@@ -264,19 +264,20 @@ int slurm_sinfo(int argc, char **argv)
         { "partition", required_argument, NULL, 'p' },
         { "all", no_argument, NULL, 'a' },
         { "long", no_argument, NULL, 'l' },
+        { "clusters", required_argument, NULL, 'M' },
         { 0 },
     };
     AUTO_RELEASE(session) struct session session = { 0 };
     struct slurm_format format = { 0 };
     AUTO(json) json_t *lines = NULL;
-    const char *letters = NULL, *names = NULL, *pools = NULL;
+    const char *letters = getenv("SINFO_FORMAT"), *names = NULL, *pools = getenv("SINFO_PARTITION");
     bool each_node = false, has_titles = true, is_long = false;
     const json_t *line;
     struct error err;
     int option;
     size_t i;
 
-    while ((option = getopt_long(argc, argv, "Nho:O:p:al", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "Nho:O:p:alM:", options, NULL)) != -1) {
         switch (option) {
         case 'N':
             each_node = true;
@@ -292,6 +293,10 @@ int slurm_sinfo(int argc, char **argv)
             break;
         case 'p':
             pools = optarg;
+            break;
+        case 'M':
+            if (!slurm_is_own_cluster(optarg))
+                return 1;
             break;
         case 'l':
             is_long = true;

@@ -14,6 +14,7 @@
 #include "cli/slurm/srun_share.h"
 #include "cli/slurm/srun_step.h"
 #include "core/job/request.h"
+#include "io/free_port.h"
 #include "wire/job/sbatch.h"
 #include "wire/reader.h"
 
@@ -77,8 +78,8 @@ static int take_own(struct srun *srun, const char *name, const char *value, stru
         return value && value[0] ? refuse(name, "expected no value", err) : flag(&srun->has_pty);
     if (strcmp(name, "multi-prog") == 0)
         return refuse(name, "not supported; a script that looks at SLURM_PROCID does it", err);
-    if (strcmp(name, "jobid") == 0 && value && getenv("SLURM_JOB_ID") &&
-        strcmp(value, getenv("SLURM_JOB_ID")) == 0)
+    if (strcmp(name, "jobid") == 0 && value && getenv("TARN_JOB_ID") &&
+        strcmp(value, getenv("TARN_JOB_ID")) == 0)
         return 0;
     return refuse(name, "expected the job that it is called in", err);
 }
@@ -212,8 +213,9 @@ static int add_defaults(struct sbatch *sbatch, const struct srun *srun, struct e
 /* What means nothing within a job. */
 static int check_step_keys(const json_t *job, struct error *err)
 {
-    static const char *const known[] = { "tasks", "cpus",   "gpus", "memory", "output", "error",
-                                         "input", "append", "cwd",  "env",    "name",   NULL };
+    static const char *const known[] = { "tasks", "cpus",  "gpus",   "memory", "output",
+                                         "error", "input", "append", "cwd",    "env",
+                                         "name",  "slurm", NULL };
     const char *key;
     json_t *value;
 
@@ -321,16 +323,39 @@ static int take_share(const struct srun *srun, const struct wish *wish, struct s
     return code;
 }
 
+/* What its options set, after what they request. */
 static char **variables_of(const json_t *job)
 {
     LIST(char *) list = { 0 };
-    json_t *env = json_object_get(job, "env"), *value;
+    json_t *slurm = json_object_get(job, "slurm"), *env = json_object_get(job, "env"), *value;
     const char *key;
 
+    json_object_foreach(slurm, key, value)
+        list_add(&list, mem_printf("%s=%s", key, json_string_value(value)));
     json_object_foreach(env, key, value)
         list_add(&list, mem_printf("%s=%s", key, json_string_value(value)));
     list_add(&list, NULL);
     return list.items;
+}
+
+/* A step has Slurm's variables also in a job that has none. */
+static void adopt_job(void)
+{
+    static const struct {
+        const char *slurm, *own;
+    } pairs[] = {
+        { "SLURM_JOB_ID", "TARN_JOB_ID" },           { "SLURM_JOBID", "TARN_JOB_ID" },
+        { "SLURM_JOB_NAME", "TARN_JOB_NAME" },       { "SLURM_NTASKS", "TARN_TASKS" },
+        { "SLURM_GPUS_PER_TASK", "TARN_TASK_GPUS" }, { "SLURM_CPUS_ON_NODE", "TARN_CPUS" },
+        { "SLURM_JOB_NODELIST", "TARN_HOSTS" },      { "SLURM_NODELIST", "TARN_HOSTS" },
+        { "SLURMD_NODENAME", "TARN_HOSTS" },         { "SLURM_JOB_NUM_NODES", "TARN_NODE_COUNT" },
+    };
+
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+        const char *value = getenv(pairs[i].own);
+        if (value)
+            setenv(pairs[i].slurm, value, 0);
+    }
 }
 
 static int run_step(const struct srun *srun, const json_t *job, int *ret_status, struct error *err)
@@ -361,8 +386,8 @@ static int run_step(const struct srun *srun, const json_t *job, int *ret_status,
         .input = json_string_value(json_object_get(job, "input")),
         .directory = json_string_value(json_object_get(job, "cwd")),
         .variables = variables_of(job),
-        .cpus_per_task = (uint32_t)(wish.cpus / wish.tasks),
         .appends = json_is_true(json_object_get(job, "append")),
+        .master_port = wish.tasks > 1 ? free_port_find() : 0,
         .has_labels = srun->has_labels,
         .kills_on_bad_exit = srun->kills,
         .wait_s = srun->wait_s,
@@ -384,6 +409,7 @@ static int run_inside(const struct srun *srun, int *ret_status, struct error *er
         return error_set(err, -ENOTSUP,
                          "--pty: not supported for a step of a job; expected it where the job is "
                          "submitted, or tarn exec --pty");
+    adopt_job();
     sbatch_init(&sbatch);
     sbatch.is_slurm = true;
     int code = sbatch_parse_args(&sbatch, (int)srun->words.count, srun->words.items, 1, &rest, err);
@@ -446,8 +472,8 @@ int slurm_srun(int argc, char **argv)
 
     int code = read_words(&srun, argc, argv, &err);
     if (code == 0)
-        code = getenv("SLURM_JOB_ID") && getenv("TARN_SOCKET") ? run_inside(&srun, &status, &err)
-                                                               : run_outside(&srun, &status, &err);
+        code = getenv("TARN_JOB_ID") && getenv("TARN_SOCKET") ? run_inside(&srun, &status, &err)
+                                                              : run_outside(&srun, &status, &err);
     list_release(&srun.words);
     if (code < 0)
         slurm_fail("%s", err.text);

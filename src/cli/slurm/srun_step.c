@@ -65,35 +65,63 @@ static void set_gpus(const struct srun_step *step, uint32_t rank)
     put_number("TARN_GPU_COUNT", each);
 }
 
+static void put_all(const char *const *names, uint64_t number)
+{
+    for (; *names; names++)
+        put_number(*names, number);
+}
+
+/* A single task is no gang: with these variables frameworks would wait for others. */
+static void set_gang(const struct srun_step *step, uint32_t rank)
+{
+    static const char *const ranks[] = { "RANK", "LOCAL_RANK", NULL };
+    static const char *const sizes[] = { "WORLD_SIZE", "LOCAL_WORLD_SIZE", NULL };
+    static const char *const all[] = {
+        "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", NULL
+    };
+
+    const char *outer = getenv("TARN_WORLD_SIZE");
+    bool has_outer = outer && strcmp(outer, "1") != 0; /* else they are the user's own */
+
+    for (size_t i = 0; step->tasks == 1 && has_outer && all[i]; i++)
+        unsetenv(all[i]);
+    if (step->tasks == 1)
+        return;
+    put_all(ranks, rank);
+    put_all(sizes, step->tasks);
+    setenv("MASTER_ADDR", "127.0.0.1", 1);
+    put_number("MASTER_PORT", step->master_port);
+}
+
 static void set_environment(const struct srun_step *step, uint32_t rank)
 {
-    static const char *const numbers[] = { "SLURM_PROCID",   "SLURM_LOCALID", "SLURM_GTIDS",
-                                           "RANK",           "LOCAL_RANK",    "TARN_RANK",
-                                           "TARN_LOCAL_RANK" };
-    static const char *const counts[] = { "SLURM_NTASKS",         "SLURM_NPROCS",
-                                          "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE",
-                                          "SLURM_TASKS_PER_NODE", "WORLD_SIZE",
-                                          "LOCAL_WORLD_SIZE",     "TARN_WORLD_SIZE" };
+    static const char *const numbers[] = { "SLURM_PROCID", "SLURM_LOCALID",   "SLURM_GTIDS",
+                                           "TARN_RANK",    "TARN_LOCAL_RANK", NULL };
+    static const char *const counts[] = { "SLURM_NTASKS",
+                                          "SLURM_NPROCS",
+                                          "SLURM_STEP_NUM_TASKS",
+                                          "SLURM_STEP_TASKS_PER_NODE",
+                                          "SLURM_TASKS_PER_NODE",
+                                          "TARN_WORLD_SIZE",
+                                          NULL };
     const char *nodes = getenv("SLURM_JOB_NODELIST");
 
-    for (char *const *variable = step->variables; variable && *variable; variable++) {
-        AUTO_FREE char *name = mem_string_of(*variable, strcspn(*variable, "="));
-        setenv(name, *variable + strlen(name) + 1, 1);
-    }
-    for (size_t i = 0; i < COUNT_OF(numbers); i++)
-        put_number(numbers[i], rank);
-    for (size_t i = 0; i < COUNT_OF(counts); i++)
-        put_number(counts[i], step->tasks);
+    set_gang(step, rank);
+    put_all(numbers, rank);
+    put_all(counts, step->tasks);
     put_number("SLURM_NODEID", 0);
     put_number("SLURM_NNODES", 1);
     put_number("SLURM_STEP_NUM_NODES", 1);
     put_number("SLURM_STEP_ID", step->number);
     put_number("SLURM_STEPID", step->number);
-    put_number("SLURM_CPUS_PER_TASK", step->cpus_per_task);
     put_number("SLURM_TASK_PID", (uint64_t)getpid());
     if (nodes)
         setenv("SLURM_STEP_NODELIST", nodes, 1);
     set_gpus(step, rank);
+    for (char *const *variable = step->variables; variable && *variable; variable++) {
+        AUTO_FREE char *name = mem_string_of(*variable, strcspn(*variable, "="));
+        setenv(name, *variable + strlen(name) + 1, 1);
+    }
 }
 
 /* The file of a pattern for a task, or a number: only that task has the stream. */

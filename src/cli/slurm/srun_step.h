@@ -23,7 +23,7 @@ struct srun_step {
     const char *output, *error, *input; /* patterns with %t and the like; NULL: those of srun */
     const char *directory;              /* NULL: this one */
     char *const *variables;             /* "NAME=VALUE", NULL-terminated; NULL: none */
-    uint32_t cpus_per_task;
+    uint16_t master_port;               /* where the tasks of a gang meet */
     bool appends, has_labels, kills_on_bad_exit;
     int wait_s; /* time limit from the first end to the last; 0: none */
 };

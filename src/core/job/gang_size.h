@@ -26,6 +26,12 @@ static inline bool request_is_elastic(const struct request *request)
     return request->members_max > request->members;
 }
 
+/* Whether its members are ranks of a gang, also while an elastic one has one member. */
+static inline bool request_is_gang(const struct request *request)
+{
+    return request->members > 1 || request_is_elastic(request) || request->roles_count > 0;
+}
+
 /* The most members that it can use. */
 uint32_t request_most(const struct request *request);
 

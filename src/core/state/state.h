@@ -51,6 +51,10 @@ struct capacity {
     int64_t worth;                 /* of the GPUs, by their prices (state_worth) */
 };
 
+struct touched_jobs {
+    LIST(uint64_t) ids;
+};
+
 struct state {
     usec_t now;       /* of the latest event */
     uint64_t next_id; /* for the next job or group */
@@ -105,6 +109,9 @@ struct state {
     /* Called when a job's standing may have changed, and before it is destroyed (is_gone). */
     void (*on_job)(void *user, struct job *job, bool is_gone);
     void *on_job_user;
+
+    /* Ids of jobs whose state has changed, in order, for the one that set it; NULL: not wanted. */
+    struct touched_jobs *touched;
 };
 
 /* Nodes have prices from this version of the brain on. */

@@ -65,6 +65,8 @@ void state_become(struct state *state, struct job *job, enum job_state to)
     state->job_counts[job->state]--;
     state->job_counts[to]++;
     state_note_state(state, job, (enum job_state)job->state, to);
+    if (state->touched && job->state != to)
+        list_add(&state->touched->ids, job->id);
     job->state = (uint8_t)to;
     job->is_awaited = AWAITED_NOT;
     if (to == JOB_QUEUED)

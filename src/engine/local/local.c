@@ -167,15 +167,26 @@ static int order_fd(const struct text *order, struct error *err)
     return fd;
 }
 
-static void order_limits(const struct local *local, struct text *order)
+/* Soft limits; the hard ones stay. */
+static void order_limit(struct text *order, int resource, int64_t wanted)
 {
     struct rlimit limit;
 
-    if (local->options.nofile_max <= 0 || getrlimit(RLIMIT_NOFILE, &limit) < 0)
+    if (getrlimit((__rlimit_resource_t)resource, &limit) < 0)
         return;
     int64_t hard = limit.rlim_max > INT64_MAX ? INT64_MAX : (int64_t)limit.rlim_max;
-    int64_t soft = local->options.nofile_max < hard ? local->options.nofile_max : hard;
-    launch_add(order, ORDER_RLIMIT, "%d:%" PRId64 ":%" PRId64, RLIMIT_NOFILE, soft, hard);
+    int64_t soft = wanted >= 0 && wanted < hard ? wanted : hard;
+    launch_add(order, ORDER_RLIMIT, "%d:%" PRId64 ":%" PRId64, resource, soft, hard);
+}
+
+/* The later one of a resource counts. */
+static void order_limits(const struct local *local, const struct engine_launch *launch,
+                         struct text *order)
+{
+    if (local->options.nofile_max > 0)
+        order_limit(order, RLIMIT_NOFILE, local->options.nofile_max);
+    for (uint32_t i = 0; i < launch->limit_count; i++)
+        order_limit(order, launch->limits[i].resource, launch->limits[i].soft);
 }
 
 static int order_compose(struct local *local, const struct engine_launch *launch,
@@ -195,7 +206,7 @@ static int order_compose(struct local *local, const struct engine_launch *launch
     status_note_isolation(ret_isolation, isolation);
     launch_add(order, ORDER_NOTE, "boot=%s isolation=%s%s", local->members.boot, isolation,
                text_string(&note));
-    order_limits(local, order);
+    order_limits(local, launch, order);
     if (local->options.is_root)
         launch_add_user(order, launch);
     return launch_write(launch, order, err);

@@ -282,7 +282,7 @@ static int read_pattern(const struct draft_key *key, struct job_draft *draft)
 
 static int read_cwd(const struct draft_key *key, struct job_draft *draft)
 {
-    const char *sender_cwd = key->source->sender_cwd;
+    const char *sender_cwd = key->source->sender->cwd;
 
     int code = key->value ? read_text(key, draft) : 0;
     if (code < 0)
@@ -545,6 +545,9 @@ static const struct draft_row draft_rows[] = {
     { "depends", .read = read_depends },
     { "checkpoint", .read = draft_read_checkpoint },
     { "tasks", .read = read_tasks },
+    { "slurm", .read = draft_read_slurm },
+    { "script_path", .read = read_text, .offset = OF_DRAFT(script_path),
+      .most = SUBMISSION_PATH_MAX },
     { "inputs", .read = read_results, .offset = OF_DRAFT(inputs), .is_always = true },
     { "outputs", .read = read_results, .offset = OF_DRAFT(outputs), .is_always = true },
 };
@@ -554,6 +557,7 @@ int draft_read(const struct draft_source *source, struct job_draft *draft)
     request_default(&draft->request);
     draft->requeue = true;
     draft->grace = -1;
+    draft->sender = source->sender;
     int code = draft_read_roles(source, draft);
     if (code == 0)
         code = draft_read_request(source, draft);
@@ -580,7 +584,10 @@ void draft_release(struct job_draft *draft)
     draft_release_roles(draft);
     list_release(&draft->where);
     free(draft->script);
+    free(draft->script_path);
     string_list_destroy(draft->env);
+    string_list_destroy(draft->own);
+    string_list_destroy(draft->slurm);
     free(draft->cwd);
     free(draft->output);
     free(draft->error);

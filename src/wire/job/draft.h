@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "wire/job/matrix.h"
+#include "wire/job/sender.h"
 #include "wire/job/submission.h"
 #include "wire/reader.h"
 
@@ -33,9 +34,8 @@ struct draft_source {
     const struct scope *scope;
     const struct matrix *matrix;
     size_t combination;
-    const char *name;         /* unless it has one; NULL: made from the command */
-    const json_t *sender_env; /* NULL: none */
-    const char *sender_cwd;   /* NULL: none */
+    const char *name; /* unless it has one; NULL: made from the command */
+    const struct sender *sender;
 };
 
 /* A key that is read into a draft. */
@@ -100,6 +100,8 @@ void draft_release_roles(struct job_draft *draft);
 int draft_read_own_env(const struct draft_source *source, char ***ret);
 /* `export`: the variables of all layers, over those of the sender. */
 draft_key_fn draft_read_env;
+/* `slurm`: SLURM_* variables of what Slurm's options request. */
+draft_key_fn draft_read_slurm;
 
 /* gpus, cpus and memory of a member (draft_request.c). */
 int draft_read_member(const struct draft_source *source, struct job_draft *draft);

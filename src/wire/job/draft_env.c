@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "wire/job/draft.h"
 
 enum { ENV_NAME_MAX = 255 };
@@ -65,6 +66,17 @@ int draft_read_own_env(const struct draft_source *source, char ***ret)
     return code;
 }
 
+static char **names_of(const json_t *object)
+{
+    char **names = mem_zero(json_object_size(object) + 1, sizeof(names[0]));
+    size_t count = 0;
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)object, name, value) names[count++] = mem_string(name);
+    return names;
+}
+
 int draft_read_env(const struct draft_key *key, struct job_draft *draft)
 {
     static const char *const words[] = { "all", "none", NULL };
@@ -74,13 +86,37 @@ int draft_read_env(const struct draft_key *key, struct job_draft *draft)
     int code = reader_word(key->reader, key->object, key->name, words, &word);
     if (code < 0)
         return code;
-    json_t *merged = word == 0 && source->sender_env
-                         ? json_copy((json_t *)(uintptr_t)source->sender_env)
+    json_t *own = json_object();
+    json_t *merged = word == 0 && source->sender->env
+                         ? json_copy((json_t *)(uintptr_t)source->sender->env)
                          : json_object();
     for (size_t i = source->scope->count; i > 0 && code == 0; i--)
-        code = merge_env(source, &source->scope->layers[i - 1], merged);
-    if (code == 0)
+        code = merge_env(source, &source->scope->layers[i - 1], own);
+    json_object_update(merged, own);
+    if (code == 0) {
         draft->env = env_strings(merged);
+        draft->own = names_of(own);
+    }
     json_decref(merged);
+    json_decref(own);
     return code;
+}
+
+int draft_read_slurm(const struct draft_key *key, struct job_draft *draft)
+{
+    const char *name;
+    json_t *value;
+
+    if (!json_is_object(key->value))
+        return key_fail(key, -EINVAL, "expected a map from name to text, not %s",
+                        reader_kind(key->value));
+    json_object_foreach((json_t *)(uintptr_t)key->value, name, value)
+    {
+        if (!string_starts(name, "SLURM_") || !variable_is_valid(name, ENV_NAME_MAX) ||
+            !json_is_string(value))
+            return key_fail(key, -EINVAL, "'%.60s': expected names like SLURM_NTASKS and texts",
+                            name);
+    }
+    draft->slurm = env_strings(key->value);
+    return 0;
 }

@@ -24,7 +24,7 @@ static bool is_known_variable(void *user, const char *name)
         if (json_object_get(reader_get(source->scope->layers[i].object, "env"), name))
             return true;
     }
-    return json_object_get(source->sender_env, name) != NULL;
+    return json_object_get(source->sender->env, name) != NULL;
 }
 
 char *draft_substitute(const struct draft_source *source, const struct scope_layer *layer,

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "wire/job/sender.h"
 #include "wire/reader.h"
 
 static json_t *strings_to_json(char *const *strings)
@@ -32,6 +33,21 @@ static void set_string(json_t *object, const char *key, const char *string)
 {
     if (string)
         json_object_set_new(object, key, json_string_nocheck(string));
+}
+
+static void set_sender(json_t *object, const struct sender *sender)
+{
+    json_t *limits = json_array();
+
+    for (uint32_t i = 0; i < sender->limit_count; i++) {
+        json_array_append_new(limits, json_integer(sender->limits[i].resource));
+        json_array_append_new(limits, json_integer(sender->limits[i].soft));
+    }
+    if (sender->has_umask)
+        json_object_set_new(object, "umask", json_integer((json_int_t)sender->umask));
+    if (sender->limit_count > 0)
+        json_object_set(object, "limits", limits);
+    json_decref(limits);
 }
 
 static json_t *role_to_json(const struct draft_role *role)
@@ -67,6 +83,12 @@ json_t *launch_to_json(const struct job_draft *draft, const uint64_t *input_grou
         json_object_set_new(object, "tasks", json_integer(draft->tasks));
     if (draft->task_gpus)
         json_object_set_new(object, "task_gpus", json_integer(draft->task_gpus));
+    set_string(object, "script_path", draft->script_path);
+    if (draft->own && draft->own[0])
+        json_object_set_new(object, "own", strings_to_json(draft->own));
+    if (draft->slurm)
+        json_object_set_new(object, "slurm", strings_to_json(draft->slurm));
+    set_sender(object, draft->sender);
     if (draft->notify)
         json_object_set_new(object, "notify", json_integer(draft->notify));
     set_string(object, "mail", draft->mail);
@@ -122,6 +144,18 @@ static void take_roles(struct launch *launch, const json_t *roles)
     }
 }
 
+/* Numbers of resources, each with its limit behind it. */
+static void take_limits(struct launch *launch, const json_t *limits)
+{
+    launch->limit_count = (uint32_t)json_array_size(limits) / 2;
+    launch->limits = mem_zero(launch->limit_count, sizeof(launch->limits[0]));
+    for (uint32_t i = 0; i < launch->limit_count; i++)
+        launch->limits[i] = (struct engine_limit){
+            .resource = (int)json_integer_value(json_array_get(limits, 2 * i)),
+            .soft = json_integer_value(json_array_get(limits, 2 * i + 1)),
+        };
+}
+
 int launch_from_json(const char *bytes, size_t length, struct launch **ret, struct error *err)
 {
     json_error_t failure;
@@ -151,6 +185,13 @@ int launch_from_json(const char *bytes, size_t length, struct launch **ret, stru
         .stop_signal = (int)json_integer_value(json_object_get(object, "signal")),
         .tasks = (uint32_t)json_integer_value(json_object_get(object, "tasks")),
         .task_gpus = (uint32_t)json_integer_value(json_object_get(object, "task_gpus")),
+        .script_path = string_from_json(object, "script_path"),
+        .own = strings_from_json(json_object_get(object, "own")),
+        .slurm = json_object_get(object, "slurm")
+                     ? strings_from_json(json_object_get(object, "slurm"))
+                     : NULL,
+        .has_umask = json_object_get(object, "umask"),
+        .umask = (mode_t)json_integer_value(json_object_get(object, "umask")),
         .input_count = json_array_size(inputs),
     };
     launch->inputs = mem_zero(launch->input_count, sizeof(launch->inputs[0]));
@@ -160,6 +201,7 @@ int launch_from_json(const char *bytes, size_t length, struct launch **ret, stru
         launch->inputs[i].from = (uint64_t)json_integer_value(json_object_get(input, "from"));
     }
     take_roles(launch, json_object_get(object, "roles"));
+    take_limits(launch, json_object_get(object, "limits"));
     json_decref(object);
     *ret = launch;
     return 0;
@@ -179,6 +221,11 @@ void launch_destroy(struct launch *launch)
         string_list_destroy(launch->roles[i].env);
     }
     free(launch->roles);
+    string_list_destroy(launch->own);
+    if (launch->slurm)
+        string_list_destroy(launch->slurm);
+    free(launch->limits);
+    free(launch->script_path);
     free(launch->script);
     free(launch->cwd);
     free(launch->output);

@@ -12,9 +12,11 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "core/engine.h"
 #include "wire/job/submission.h"
 
 struct launch_input {
@@ -41,6 +43,13 @@ struct launch {
     size_t input_count;
     struct launch_role *roles; /* as the request has them */
     size_t role_count;
+    char *script_path;           /* the file that the script was read from, or NULL */
+    char **own;                  /* names of the variables that the job itself sets */
+    char **slurm;                /* SLURM_* of what Slurm's options request; NULL: it has none */
+    bool has_umask;              /* else that of the daemon counts */
+    mode_t umask;                /* of the submitter */
+    struct engine_limit *limits; /* the same */
+    uint32_t limit_count;
     uint32_t tasks, task_gpus; /* that srun starts in it (submission.h) */
     int stop_signal;           /* that asks it to save its work; 0: SIGTERM */
     char *mail;                /* addresses, or NULL */

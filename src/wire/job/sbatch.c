@@ -35,7 +35,8 @@ struct words {
     char *const *items;
     int count;
     int at;
-    const char *place; /* NULL: the command line */
+    const char *place;   /* NULL: the command line */
+    bool is_environment; /* wins over a script */
 };
 
 void sbatch_init(struct sbatch *sbatch)
@@ -232,7 +233,7 @@ static int set_supported(struct sbatch *sbatch, const struct words *words,
         .place = mem_string(words->place),
         .name = option->name,
         .is_set = true,
-        .is_argument = !words->place,
+        .is_argument = !words->place || words->is_environment,
     };
     if (option->id == SBATCH_WRAP)
         sbatch->wrap = value;
@@ -353,6 +354,34 @@ int sbatch_parse_args(struct sbatch *sbatch, int argc, char *const *argv, int fi
     return code;
 }
 
+/* Of an option without an argument: whether the variable sets it. */
+static bool is_switched_on(const char *value)
+{
+    return value[0] == '\0' || strcmp(value, "yes") == 0 || strtol(value, NULL, 10) != 0;
+}
+
+int sbatch_parse_environment(struct sbatch *sbatch, struct error *err)
+{
+    static const struct {
+        const char *variable, *option;
+    } inputs[] = {
+#define INPUT(variable, option) { variable, option },
+#include "wire/job/sbatch_input.def"
+    };
+    int code = 0;
+
+    for (size_t i = 0; i < COUNT_OF(inputs) && code == 0; i++) {
+        const struct words words = { .place = inputs[i].variable, .is_environment = true };
+        const char *value = getenv(inputs[i].variable);
+        const struct option *option = find_long(inputs[i].option);
+        if (value && option->argument)
+            code = set_option(sbatch, &words, option, value[0] ? value : NULL, err);
+        else if (value && is_switched_on(value))
+            code = set_option(sbatch, &words, option, NULL, err);
+    }
+    return code;
+}
+
 /* The next word of a line, with quotes as the shell has them; NULL at the end or at a comment.
  * Returns false when a quote is not closed. */
 static bool next_word(const char **line, char **ret)
@@ -450,6 +479,7 @@ int sbatch_parse_script(struct sbatch *sbatch, const char *script, size_t length
         if (!is_directive(line))
             continue;
         AUTO_FREE char *place = mem_printf("%s:%u", source, number);
+        sbatch->has_lines |= at_head;
         int code = at_head ? take_line(sbatch, line + strlen("#SBATCH"), place, err) : 0;
         if (code < 0)
             return code;

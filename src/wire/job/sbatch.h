@@ -13,10 +13,10 @@
  * with what all its tasks need, and srun starts the tasks. On the command line of tarn --ntasks is
  * --ranks, the members of a gang.
  *
- * Order of calls:  init, parse_args, parse_script or nothing, finish, release. After finish the
- *                  caller adds what is run (script, command, run) and what the sender is to job.
- * Owner:           sbatch_release() gives back job and notes; the other strings point into argv
- * Limits:          SBATCH_SCRIPT_MAX bytes of script
+ * Order of calls:  init, parse_args, parse_environment or nothing, parse_script or nothing, finish,
+ * release. After finish the caller adds what is run (script, command, run) and what the sender is
+ * to job. Owner:           sbatch_release() gives back job and notes; the other strings point into
+ * argv Limits:          SBATCH_SCRIPT_MAX bytes of script
  */
 
 #include <jansson.h>
@@ -41,6 +41,7 @@ struct sbatch {
     bool is_waiting;            /* -W, --wait */
     bool is_test;               /* --test-only */
     bool is_help;               /* -h, --help */
+    bool has_lines;             /* the script has #SBATCH lines */
     bool is_slurm;              /* set by the caller: the options are those of sbatch or srun */
     struct sbatch_given *given; /* inside: what was given, by option */
 };
@@ -52,6 +53,9 @@ void sbatch_release(struct sbatch *sbatch);
  * past "--". ret_rest: the index of the script or the command, argc when there is none. */
 int sbatch_parse_args(struct sbatch *sbatch, int argc, char *const *argv, int first, int *ret_rest,
                       struct error *err);
+
+/* The variables of sbatch_input.def, between the command line and the script. */
+int sbatch_parse_environment(struct sbatch *sbatch, struct error *err);
 
 /* The #SBATCH lines of a script, up to the first line that is neither a comment nor empty. */
 int sbatch_parse_script(struct sbatch *sbatch, const char *script, size_t length,

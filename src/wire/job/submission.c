@@ -12,6 +12,7 @@
 #include "wire/job/draft.h"
 #include "wire/job/matrix.h"
 #include "wire/job/pipeline.h"
+#include "wire/job/sender.h"
 #include "wire/reader.h"
 
 enum { TOTAL_MAX = 128 << 20 };
@@ -37,8 +38,6 @@ static const char *const job_key_names[] = {
 
 struct parser {
     const json_t *document;
-    const json_t *sender_env;
-    const char *sender_cwd;
     struct reader reader;
     struct submission *submission;
     LIST(char *) notes;
@@ -108,44 +107,6 @@ static int check_keys(struct parser *parser, const struct reader *reader, const 
             note(parser, reader, object, name, "not supported yet, ignored");
     }
     return 0;
-}
-
-static int check_sender_env(const struct parser *parser, const json_t *env)
-{
-    const char *name;
-    json_t *value;
-    size_t size = 0;
-
-    if (!json_is_object(env))
-        return reader_fail(&parser->reader, -EINVAL, parser->document, "sender_env",
-                           "expected a map from name to value, not %s", reader_kind(env));
-    json_object_foreach((json_t *)(uintptr_t)env, name, value)
-    {
-        if (!json_is_string(value) || name[0] == '\0' || strchr(name, '='))
-            return reader_fail(&parser->reader, -EINVAL, parser->document, "sender_env",
-                               "'%.60s': expected names without '=' and strings", name);
-        size += strlen(name) + json_string_length(value);
-    }
-    if (size > SUBMISSION_ARGUMENTS_MAX)
-        return reader_fail(&parser->reader, -E2BIG, parser->document, "sender_env",
-                           "%zu bytes, at most %d are accepted", size, SUBMISSION_ARGUMENTS_MAX);
-    return 0;
-}
-
-static int read_sender(struct parser *parser)
-{
-    const char *cwd = NULL;
-
-    parser->sender_env = reader_get(parser->document, "sender_env");
-    if (parser->sender_env && check_sender_env(parser, parser->sender_env) < 0)
-        return -EINVAL;
-    int code =
-        reader_string(&parser->reader, parser->document, "sender_cwd", SUBMISSION_PATH_MAX, &cwd);
-    if (code == 0 && cwd && cwd[0] != '/')
-        return reader_fail(&parser->reader, -EINVAL, parser->document, "sender_cwd",
-                           "'%.80s': expected an absolute path", cwd);
-    parser->sender_cwd = cwd;
-    return code;
 }
 
 /* Five fields, in small letters. */
@@ -223,8 +184,7 @@ static int read_jobs(struct parser *parser, const struct scope *scope, const cha
             .matrix = &matrix,
             .combination = i,
             .name = name,
-            .sender_env = parser->sender_env,
-            .sender_cwd = parser->sender_cwd,
+            .sender = parser->submission->sender,
         };
         code = add_job(parser, &source, stage);
     }
@@ -244,7 +204,7 @@ static int read_single(struct parser *parser)
 
     int code = check_keys(parser, &parser->reader, parser->document, J, "a job");
     if (code == 0)
-        code = read_sender(parser);
+        code = sender_read(&parser->reader, parser->document, submission->sender);
     if (code == 0)
         code = read_schedule(parser);
     if (code < 0)
@@ -338,7 +298,7 @@ static int read_pipeline(struct parser *parser, const json_t *stages)
 
     int code = check_keys(parser, &parser->reader, parser->document, P, "a pipeline");
     if (code == 0)
-        code = read_sender(parser);
+        code = sender_read(&parser->reader, parser->document, parser->submission->sender);
     if (code == 0)
         code = read_schedule(parser);
     if (code == 0)
@@ -369,6 +329,7 @@ int submission_parse(const json_t *document, const struct yaml_lines *lines, con
     const json_t *stages = reader_get(document, "stages");
     int code;
 
+    submission->sender = mem_zero(1, sizeof(*submission->sender));
     if (!json_is_object(document))
         code = reader_fail(&parser.reader, -EINVAL, document, NULL,
                            "expected a job or a pipeline (a map of keys), not %s",
@@ -404,6 +365,7 @@ void submission_destroy(struct submission *submission)
     free(submission->stages);
     free(submission->name);
     free(submission->schedule);
+    free(submission->sender);
     string_list_destroy(submission->notes);
     free(submission);
 }

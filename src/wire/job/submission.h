@@ -47,6 +47,8 @@ enum {
     SUBMISSION_PATH_MAX = 4095,
 };
 
+struct sender;
+
 struct draft_depend {
     uint64_t on; /* a job that was submitted earlier */
     enum need_kind when;
@@ -102,8 +104,12 @@ struct job_draft {
     char **argv;             /* NULL-terminated */
     char *script;            /* text to write to a file; its path goes to argv[script_at]; NULL */
     size_t script_at;
-    char **env; /* NULL-terminated "NAME=value": the sender's and its own, each name once */
-    char *cwd;  /* absolute, or NULL: the daemon's choice */
+    char *script_path; /* the file that the script was read from, as its user sees it; NULL */
+    char **env;        /* NULL-terminated "NAME=value": the sender's and its own, each name once */
+    char **own;        /* names of those that the document sets; NULL: none */
+    char **slurm;      /* "SLURM_NAME=value" of what Slurm's options request; NULL: it has none */
+    const struct sender *sender; /* of the submission */
+    char *cwd;                   /* absolute, or NULL: the daemon's choice */
     char *output, *error,
         *input;                 /* patterns (wire/job/pattern.h), relative to cwd; NULL: default */
     uint32_t *array_indices;    /* ascending */
@@ -136,7 +142,8 @@ struct submission {
     struct stage_draft *stages; /* exactly one, with one or more jobs, when it is no pipeline */
     size_t stage_count;
     size_t job_count; /* jobs of all stages, array indices counted */
-    char **notes;     /* NULL-terminated: what was accepted but is not acted on, for the reply */
+    struct sender *sender;
+    char **notes; /* NULL-terminated: what was accepted but is not acted on, for the reply */
 };
 
 /* lines may be NULL (JSON); source may be NULL (no place in errors). */
