@@ -21,12 +21,14 @@ int when_parse(const char *what, const char *text, usec_t now, usec_t *ret, stru
         parts.tm_mon = fields.month - 1;
         parts.tm_mday = fields.day;
     }
+    if (fields.is_relative)
+        parts.tm_mday += fields.day;
     parts.tm_hour = fields.hour;
     parts.tm_min = fields.minute;
     parts.tm_sec = fields.second;
     parts.tm_isdst = -1;
     time_t wanted = mktime(&parts);
-    if (wanted != (time_t)-1 && !fields.has_date && wanted <= seconds) {
+    if (wanted != (time_t)-1 && !fields.has_date && !fields.is_relative && wanted <= seconds) {
         parts.tm_mday++;
         parts.tm_isdst = -1;
         wanted = mktime(&parts);

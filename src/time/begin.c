@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "base/text.h"
@@ -29,12 +30,55 @@ static bool split_clock(const char *text, struct begin_fields *fields)
            fields->hour < 24 && fields->minute < 60 && fields->second < 60;
 }
 
+/* Times of day and days with a name. */
+static bool split_word(const char *text, struct begin_fields *fields)
+{
+    static const struct {
+        const char *name;
+        struct begin_fields fields;
+    } words[] = {
+        { "midnight", { .hour = 0 } },        { "noon", { .hour = 12 } },
+        { "fika", { .hour = 15 } },           { "teatime", { .hour = 16 } },
+        { "today", { .is_relative = true } }, { "tomorrow", { .is_relative = true, .day = 1 } },
+    };
+
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        if (strcasecmp(words[i].name, text) != 0)
+            continue;
+        *fields = words[i].fields;
+        return true;
+    }
+    return false;
+}
+
+/* "2:30pm", "2:30 PM": 12 is noon or midnight. */
+static bool split_half_day(const char *text, struct begin_fields *fields)
+{
+    char clock[TIME_TEXT_MAX + 1];
+    size_t length = strlen(text);
+
+    if (length < strlen("0:00am") || length > TIME_TEXT_MAX)
+        return false;
+    bool is_late = strcasecmp(text + length - 2, "pm") == 0;
+    if (!is_late && strcasecmp(text + length - 2, "am") != 0)
+        return false;
+    length -= 2;
+    length -= text[length - 1] == ' ';
+    snprintf(clock, sizeof(clock), "%.*s", (int)length, text);
+    if (!split_clock(clock, fields) || fields->hour < 1 || fields->hour > 12)
+        return false;
+    fields->hour = fields->hour % 12 + (is_late ? 12 : 0);
+    return true;
+}
+
 static bool split_date(const char *text, struct begin_fields *fields)
 {
     static const int days[] = { 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
     int year, month, day;
 
-    if (!has_shape(text, "0000-00-00") || sscanf(text, "%d-%d-%d", &year, &month, &day) != 3)
+    if (has_shape(text, "00/00/00") && sscanf(text, "%d/%d/%d", &month, &day, &year) == 3)
+        year += 2000;
+    else if (!has_shape(text, "0000-00-00") || sscanf(text, "%d-%d-%d", &year, &month, &day) != 3)
         return false;
     if (year < 1970 || month < 1 || month > 12 || day < 1 || day > days[month - 1])
         return false;
@@ -64,7 +108,8 @@ bool begin_split(const char *text, struct begin_fields *ret)
     struct begin_fields fields = { 0 };
 
     if (!split_clock(text, &fields) && !split_date(text, &fields) &&
-        !split_date_and_clock(text, &fields))
+        !split_date_and_clock(text, &fields) && !split_word(text, &fields) &&
+        !split_half_day(text, &fields))
         return false;
     *ret = fields;
     return true;

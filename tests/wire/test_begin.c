@@ -35,6 +35,51 @@ static void a_date_or_time_is_split_into_numbers(void **state)
     assert_int_equal(fields.second, 0);
 }
 
+static void words_of_slurm_are_times(void **state)
+{
+    static const struct {
+        const char *text;
+        int hour, minute, later; /* days; -1: no day */
+    } cases[] = {
+        { "midnight", 0, 0, -1 }, { "noon", 12, 0, -1 },    { "fika", 15, 0, -1 },
+        { "Teatime", 16, 0, -1 }, { "today", 0, 0, 0 },     { "tomorrow", 0, 0, 1 },
+        { "2:30pm", 14, 30, -1 }, { "12:05 AM", 0, 5, -1 }, { "12:05pm", 12, 5, -1 },
+    };
+    struct begin_fields fields;
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        assert_true(begin_split(cases[i].text, &fields));
+        assert_false(fields.has_date);
+        assert_int_equal(fields.is_relative, cases[i].later >= 0);
+        assert_int_equal(fields.hour, cases[i].hour);
+        assert_int_equal(fields.minute, cases[i].minute);
+        if (fields.is_relative)
+            assert_int_equal(fields.day, cases[i].later);
+    }
+    assert_true(begin_split("02/29/32", &fields));
+    assert_true(fields.has_date);
+    assert_int_equal(fields.year, 2032);
+    assert_int_equal(fields.month, 2);
+    assert_int_equal(fields.day, 29);
+    assert_false(begin_split("13:00pm", &fields));
+    assert_false(begin_split("0:30am", &fields));
+    assert_false(begin_split("02/30/32", &fields));
+    assert_false(begin_split("yesterday", &fields));
+}
+
+static void tomorrow_is_the_next_midnight(void **state)
+{
+    usec_t now = 1900000000 * USEC_PER_SEC, at, today; /* 2030-03-17 */
+    struct error err;
+    (void)state;
+
+    assert_int_equal(when_parse("begin", "tomorrow", now, &at, &err), 0);
+    assert_true(at > now && at <= now + USEC_PER_DAY + USEC_PER_HOUR);
+    assert_int_equal(when_parse("begin", "today", now, &today, &err), 0);
+    assert_true(today <= now && today > now - USEC_PER_DAY - USEC_PER_HOUR);
+}
+
 static void the_daemon_refuses_what_a_document_refuses(void **state)
 {
     static const char *const cases[] = {
@@ -113,6 +158,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_date_or_time_is_split_into_numbers),
+        cmocka_unit_test(words_of_slurm_are_times),
+        cmocka_unit_test(tomorrow_is_the_next_midnight),
         cmocka_unit_test(the_daemon_refuses_what_a_document_refuses),
         cmocka_unit_test(the_daemon_knows_when_it_is),
     };

@@ -28,6 +28,7 @@ static void letters_become_values(void **state)
         const char *expanded;
     } cases[] = {
         { "plain", "plain" },
+        { "%J.out", "42.out" },
         { "logs/%x-%A_%a.out", "logs/.._x y-40_7.out" },
         { "%j %t %u %N 100%%", "42 1 ana n1 100%" },
         { "%4a|%06j|%2j", "0007|000042|42" },
@@ -61,8 +62,8 @@ static void an_unknown_letter_changes_nothing(void **state)
         const char *pattern;
         const char *text;
     } cases[] = {
-        { "a%q", "'a%q': unknown '%q'; expected %j %A %a %x %u %t %N or %%" },
-        { "a%\x01", "'a%\x01': unknown '%?'; expected %j %A %a %x %u %t %N or %%" },
+        { "a%q", "'a%q': unknown '%q'; expected %j %J %A %a %x %u %t %N or %%" },
+        { "a%\x01", "'a%\x01': unknown '%?'; expected %j %J %A %a %x %u %t %N or %%" },
         { "a%", "'a%': ends with '%'; a percent sign is '%%'" },
         { "%11j", "'%11j': wider than 10 digits" },
     };

@@ -277,6 +277,7 @@ static void a_job_is_named_after_what_it_runs(void **state)
         { "command: [/usr/bin/python3.11, /x/train.py]\n", "train.py" },
         { "command: [python3, -c, 'import os']\n", "python3" },
         { "command: [\"./a b\"]\n", "a_b" },
+        { "name: nf-FASTQC_(WT/1) größe\nrun: x\n", "nf-FASTQC_(WT/1) größe" },
         { "command: [\"..\"]\n", "job" },
         { "run: \"  \"\n", "job" },
         { "run: bash\n", "bash" },
@@ -496,8 +497,9 @@ static const struct {
     { "stages: {a: }\n", "x.yaml: stage a: expected a map of keys, not nothing" },
     { "stages: {\"a/b\": {run: x}}\n",
       "x.yaml: stage a/b: not a valid name of a stage; " NAME_EXPECTED },
-    { "name: a b\nrun: x\n",
-      "x.yaml:1: name: 'a b' is not a valid name; expected 1 to 255 letters, digits and '._-+@'" },
+    { "name: ' '\nrun: x\n",
+      "x.yaml:1: name: ' ' is not a valid name; expected 1 to 255 bytes, not only blanks" },
+    { "name: \"a\\tb\"\nrun: x\n", "x.yaml:1: name: a control character in it" },
     { "run: x\nqueue: ..\n", "x.yaml:2: queue: '..' is not a valid name; " NAME_EXPECTED },
     { "run: x\nqueue: 5\n", "x.yaml:2: queue: expected a string, not a number" },
     { "run: [x]\n", "x.yaml:1: run: expected a string, not a list" },
@@ -654,7 +656,7 @@ static const struct {
     { "run: x\nenv: {A: }\n", "x.yaml:2: env: A: expected a string, not nothing" },
     { "run: x\nexport: some\n", "x.yaml:2: export: 'some', expected all or none" },
     { "run: x\ncwd: sub\n", "x.yaml:2: cwd: 'sub': expected an absolute path" },
-    { "run: x\noutput: \"%q\"\n", "x.yaml:2: output: '%q': unknown '%q'; expected %j %A %a "
+    { "run: x\noutput: \"%q\"\n", "x.yaml:2: output: '%q': unknown '%q'; expected %j %J %A %a "
                                   "%x %u %t %N or %%" },
     { "run: x\nerror: \"\"\n", "x.yaml:2: error: expected a file name" },
     { "run: x\ndepends: 12\n", "x.yaml:2: depends: expected a list like [{on: 12, when: ok}], not "

@@ -43,9 +43,12 @@ static int read_name(const struct draft_key *key, struct job_draft *draft)
     int code = key->value && key->layer == layer ? read_text(key, draft) : 0;
     if (code < 0)
         return code;
-    if (draft->name && !string_is_name(draft->name, SUBMISSION_JOB_NAME_MAX))
+    if (draft->name && string_has_control(draft->name))
+        return key_fail(key, -EINVAL, "a control character in it");
+    if (draft->name &&
+        (!draft->name[strspn(draft->name, " ")] || strlen(draft->name) > SUBMISSION_JOB_NAME_MAX))
         return key_fail(key, -EINVAL,
-                        "'%.80s' is not a valid name; expected 1 to %d letters, digits and '._-+@'",
+                        "'%.80s' is not a valid name; expected 1 to %d bytes, not only blanks",
                         draft->name, SUBMISSION_JOB_NAME_MAX);
     if (!draft->name && source->name)
         draft->name = mem_string(source->name);

@@ -25,6 +25,7 @@ static bool expand_letter(char letter, int width, const struct pattern_values *v
 {
     switch (letter) {
     case 'j':
+    case 'J': /* of a step, Slurm adds its number; a batch job has none */
         add_number(text, values->job, width);
         return true;
     case 'A':
@@ -73,7 +74,7 @@ static int expand(const char *pattern, const struct pattern_values *values, stru
                              pattern);
         if (!expand_letter(*s, width, values, text))
             return error_set(err, -EINVAL,
-                             "'%.60s': unknown '%%%c'; expected %%j %%A %%a %%x %%u %%t %%N "
+                             "'%.60s': unknown '%%%c'; expected %%j %%J %%A %%a %%x %%u %%t %%N "
                              "or %%%%",
                              pattern, isprint((unsigned char)*s) ? *s : '?');
     }

@@ -15,7 +15,12 @@
 #include "wire/job/signal_name.h"
 #include "wire/job/submission.h"
 
-enum { CPU_MILLI_MAX = 100000 * 1000, MEMORY_MIB_MAX = 1 << 30, NICE_DEFAULT = 100 };
+enum {
+    CPU_MILLI_MAX = 100000 * 1000,
+    MEMORY_MIB_MAX = 1 << 30,
+    NICE_DEFAULT = 100,
+    NICE_MOST = 2147483645
+};
 
 /* What the options on nodes, tasks and GPUs come to together. */
 struct shape {
@@ -317,6 +322,7 @@ static int read_gpus(struct sbatch *sbatch, struct shape *shape, struct error *e
 {
     const struct sbatch_given *each = either(sbatch, SBATCH_GPUS, SBATCH_GPUS_PER_TASK);
     const struct sbatch_given *gres = given(sbatch, SBATCH_GRES);
+    gres = gres && strcmp(gres->value, "none") != 0 ? gres : NULL;
     const struct sbatch_given *per_node = gres ? gres : given(sbatch, SBATCH_GPUS_PER_NODE);
     const struct sbatch_given *option = each ? each : per_node;
 
@@ -527,6 +533,21 @@ static int read_export(struct sbatch *sbatch, struct error *err)
     return 0;
 }
 
+/* Slurm takes 2147483645 at most; tarn's priorities end before, and the largest and least count. */
+static int nice_parse(const char *text, int32_t *ret, struct error *err)
+{
+    char *end;
+
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end || errno != 0 || value < -NICE_MOST || value > NICE_MOST)
+        return error_set(err, -EINVAL, "'%.40s', expected -%d to %d", text, NICE_MOST, NICE_MOST);
+    if (value > SUBMISSION_PRIORITY_MAX)
+        value = SUBMISSION_PRIORITY_MAX;
+    *ret = value < -SUBMISSION_PRIORITY_MAX ? -SUBMISSION_PRIORITY_MAX : (int32_t)value;
+    return 0;
+}
+
 static int read_priority(struct sbatch *sbatch, struct error *err)
 {
     const struct sbatch_given *nice = given(sbatch, SBATCH_NICE);
@@ -537,10 +558,10 @@ static int read_priority(struct sbatch *sbatch, struct error *err)
     if (priority)
         code = priority_parse(priority->value, &value, err);
     else if (nice && nice->value)
-        code = priority_parse(nice->value, &value, err);
+        code = nice_parse(nice->value, &value, err);
     if (code < 0)
         return in_option(priority ? priority : nice, code, err);
-    if (nice && nice->value)
+    if (!priority && nice && nice->value)
         value = -value;
     if (nice || priority)
         json_object_set_new(sbatch->job, "priority", json_integer(value));
