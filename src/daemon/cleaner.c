@@ -15,7 +15,7 @@ struct paths_list {
 
 static void add_paths(struct paths_list *list, const char *state_dir, const struct forgotten *job)
 {
-    static const char *const kinds[] = { "", ".in", ".checkpoint" };
+    static const char *const kinds[] = { "", ".attempts", ".in", ".checkpoint" };
 
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         list_add(&list->items, mem_printf("%s/data/%" PRIu32 "/%" PRIu64 "%s", state_dir, job->uid,

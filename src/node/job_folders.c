@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
@@ -60,6 +61,24 @@ static int make_below(const char *folder, const char *name, struct error *err)
     return folder_make(path, 0700, err);
 }
 
+/* What an earlier attempt left is moved to ID.attempts/N, once: members that start later find it
+ * there. A job that continues work that it has saved goes on with its outputs. */
+static int put_aside(const struct job_folders_query *query, const char *out, struct error *err)
+{
+    const struct job_run *run = query->job->run;
+    AUTO_FREE char *folder = mem_printf("%s.attempts", out);
+    AUTO_FREE char *path = mem_printf("%s/%" PRIu32, folder, run->attempt - 1);
+
+    if (run->attempt <= 1 || run->attained > 0 || access(path, F_OK) == 0)
+        return 0;
+    int code = folder_make(folder, 0700, err);
+    if (code < 0 || rename(out, path) == 0)
+        return code;
+    return errno == ENOENT ? folder_make(path, 0700, err)
+                           : error_set(err, -errno, "outputs of the attempt before, %s: %s", out,
+                                       strerror(errno));
+}
+
 static int make_out(const struct job_folders_query *query, struct job_folders *ret,
                     struct error *err)
 {
@@ -67,7 +86,8 @@ static int make_out(const struct job_folders_query *query, struct job_folders *r
 
     out_path(query->state_dir, query->job, &path);
     ret->out = text_take(&path);
-    int code = folder_make(ret->out, 0700, err);
+    int code = put_aside(query, ret->out, err);
+    code = code == 0 ? folder_make(ret->out, 0700, err) : code;
     for (char **name = query->launch->outputs; code == 0 && *name; name++)
         code = make_below(ret->out, *name, err);
     return code;

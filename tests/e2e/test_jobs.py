@@ -501,6 +501,18 @@ def test_a_pipeline_passes_directories_from_stage_to_stage(api):
     assert jobs["train"][0]["started"] >= jobs["prepare"][0]["ended"]
 
 
+def test_what_a_failed_attempt_left_does_not_reach_the_next_stage(api):
+    number = api.submit(name="twice", stages={
+        "make": {"retry": 1, "outputs": ["data"], "run": "touch $TARN_OUT/data/of-$TARN_ATTEMPT $TARN_CHECKPOINT/of-$TARN_ATTEMPT\n"
+                 "ls $TARN_OUT.attempts/1/data $TARN_CHECKPOINT; test $TARN_ATTEMPT = 2"},
+        "use": {"needs": ["make"], "inputs": ["data"], "run": "ls $TARN_IN/data/"}})
+    jobs = stage_jobs(api.wait_group(number))
+    assert (jobs["make"][0]["result"], jobs["make"][0]["attempt"]) == ("ok", 2)
+    assert api.output(jobs["use"][0]["id"]) == "of-2\n"
+    kept = api.output(jobs["make"][0]["id"]).split()
+    assert kept.count("of-1") == 3 and kept.count("of-2") == 1, kept  # aside, and twice in the checkpoint
+
+
 def test_after_a_failure_only_the_clean_up_runs(api):
     number = api.submit(name="bad", stages={
         "a": {"run": "exit 4"}, "b": {"needs": ["a"], "run": "true"}, "c": {"needs": ["b"], "run": "true"},
