@@ -191,8 +191,36 @@ static int can_resume(const struct state *state, const struct job_change *wish,
     return 0;
 }
 
-/* A group goes on from what failed: what ended well stays, what runs goes on. Jobs that others need
- * have the smaller numbers. */
+/* The stage of a pipeline whose jobs clean up: they run after other stages of it, whatever the
+ * results of those. NULL: the job is no such one. */
+static const struct group *clean_up_of(const struct state *state, const struct group *pipeline,
+                                       const struct job *job)
+{
+    const struct group *stage = state_stage_of(state, job);
+
+    for (uint32_t i = 0; stage && stage != pipeline && i < stage->needs_count; i++) {
+        const struct group_need *need = &stage->needs[i];
+        if (need->kind == NEED_ENDED && need->on > pipeline->id && need->on <= pipeline->last)
+            return stage;
+    }
+    return NULL;
+}
+
+/* Whether it cleans up after a stage that runs again. */
+static bool cleans_up_again(const struct state *state, const struct job_change *wish,
+                            const struct group *group, const struct job *job)
+{
+    const struct group *stage = clean_up_of(state, group, job);
+
+    for (uint32_t i = 0; stage && !job_is_active(job) && i < stage->needs_count; i++) {
+        if (will_run(state, wish, stage->needs[i].on))
+            return true;
+    }
+    return false;
+}
+
+/* A group goes on from what failed: what ended well stays, but for what cleans up; what runs goes
+ * on. Jobs that others need have the smaller numbers. */
 static int resume_group(const struct control *control, struct job_change *wish,
                         const struct group *group, struct error *err)
 {
@@ -201,7 +229,7 @@ static int resume_group(const struct control *control, struct job_change *wish,
     for (uint64_t id = group->id + 1; id <= group->last; id++) {
         const struct job *job = state_job(state, id);
         bool can = false;
-        if (!job || !ended_badly(job))
+        if (!job || !(ended_badly(job) || cleans_up_again(state, wish, group, job)))
             continue;
         int code = can_resume(state, wish, group, job, &can, err);
         if (code == 0 && can)
@@ -211,9 +239,11 @@ static int resume_group(const struct control *control, struct job_change *wish,
         if (can)
             list_add(&wish->changed, id);
     }
-    wish->resumes = RESUME_GROUP;
-    for (size_t i = 0; i < wish->changed.count; i++)
-        emit_on(control, wish, state_job(state, wish->changed.items[i]));
+    for (size_t i = 0; i < wish->changed.count; i++) {
+        const struct job *job = state_job(state, wish->changed.items[i]);
+        wish->resumes = clean_up_of(state, group, job) ? RESUME_AGAIN : RESUME_GROUP;
+        emit_on(control, wish, job);
+    }
     return 0;
 }
 
@@ -282,6 +312,15 @@ static int requeue_from(const struct control *control, struct job_change *wish,
     return code;
 }
 
+/* A pipeline that is cancelled is cleaned up: jobs that wait to do so stay. */
+static bool is_spared(const struct state *state, const struct job_change *wish,
+                      const struct group *group, const struct job *job)
+{
+    return wish->kind == EVENT_CANCEL && group->kind == GROUP_PIPELINE && job->needs_left > 0 &&
+           clean_up_of(state, group, job);
+}
+
+/* A change of one job may change others of the group: which are meant is settled before. */
 static int change_group(const struct control *control, struct job_change *wish,
                         const struct group *group, struct error *err)
 {
@@ -292,23 +331,26 @@ static int change_group(const struct control *control, struct job_change *wish,
         return resume_group(control, wish, group, err);
     for (uint64_t id = group->id + 1; id <= group->last; id++) {
         const struct job *job = state_job(state, id);
-        if (!job || !can_take(job, wish->kind))
+        if (!job || !can_take(job, wish->kind) || is_spared(state, wish, group, job))
             continue;
-        count++;
+        list_add(&wish->changed, id);
         int code = check_of_group(state, wish, group, job, err);
         if (code < 0)
             return code;
     }
-    if (count == 0)
+    if (wish->changed.count == 0)
         return error_set(err, REFUSED_CONFLICT, "%s %" PRIu64 ": %s changes nothing",
                          group_kind_name(group->kind), group->id, wish->verb);
-    for (uint64_t id = group->id + 1; id <= group->last; id++) {
-        const struct job *job = state_job(state, id);
-        if (job && can_take(job, wish->kind)) {
-            list_add(&wish->changed, id);
+    if (group->kind == GROUP_PIPELINE)
+        wish->resumes = RESUME_AGAIN; /* in their order, as at first */
+    for (size_t i = 0; i < wish->changed.count; i++) {
+        const struct job *job = state_job(state, wish->changed.items[i]);
+        if (can_take(job, wish->kind)) {
+            wish->changed.items[count++] = job->id;
             emit_on(control, wish, job);
         }
     }
+    wish->changed.count = count;
     return 0;
 }
 

@@ -582,6 +582,44 @@ def test_a_pipeline_is_cancelled_as_a_whole(api):
     assert api.wait_group(number)["result"] == "failed"
 
 
+def test_a_cancelled_pipeline_is_cleaned_up(api):
+    number = api.submit(name="long", stages={
+        "a": {"run": "sleep 600"}, "b": {"needs": ["a"], "run": "true"}, "z": {"when": "always", "run": "echo cleaned"},
+        "y": {"needs": ["a"], "when": "always", "run": "sleep 600"}})
+    jobs = stage_jobs(api.job(number))
+    wait_until("a runs", lambda: api.job(jobs["a"][0]["id"])["state"] == "running")
+    changed = api.post("/v1/jobs/%d/cancel" % number)["changed"]
+    assert changed == [jobs["a"][0]["id"], jobs["b"][0]["id"]]
+    wait_until("y runs", lambda: api.job(jobs["y"][0]["id"])["state"] == "running")
+    assert api.post("/v1/jobs/%d/cancel" % number)["changed"][-1:] == [jobs["y"][0]["id"]]  # the second one takes what cleans up
+    results = {name: jobs[0]["result"] for name, jobs in stage_jobs(api.wait_group(number)).items()}
+    assert results == {"a": "cancelled", "b": "cancelled", "z": "ok", "y": "cancelled"}
+
+
+def test_a_pipeline_that_waits_is_cleaned_up_when_it_is_cancelled(api):
+    number = api.submit(name="held", hold=True, stages={"a": {"run": "true"}})  # nothing to clean up
+    assert len(api.post("/v1/jobs/%d/cancel" % number)["changed"]) == 1
+    number = api.submit(name="later", stages={"a": {"run": "true", "begin": "now+1h"}, "z": {"when": "always", "run": "true"}})
+    assert len(api.post("/v1/jobs/%d/cancel" % number)["changed"]) == 1
+    results = {name: jobs[0]["result"] for name, jobs in stage_jobs(api.wait_group(number)).items()}
+    assert results == {"a": "cancelled", "z": "ok"}
+
+
+@pytest.mark.parametrize("fails", (True, False))
+def test_a_requeued_pipeline_is_cleaned_up_again_and_at_the_end(api, tmp_path, fails):
+    ran = tmp_path / "ran"
+    number = api.submit(name="again", stages={
+        "a": {"run": "echo a >> %s" % ran}, "b": {"needs": ["a"], "run": "sleep 0.2; echo b >> %s; test -e %s/flag" % (ran, tmp_path)},
+        "z": {"when": "always", "run": "echo z >> %s" % ran}})
+    if not fails:
+        (tmp_path / "flag").touch()
+    assert api.wait_group(number)["result"] == ("failed" if fails else "ok")
+    (tmp_path / "flag").touch()
+    api.post("/v1/jobs/%d/requeue" % number)
+    assert api.wait_group(number)["result"] == "ok"
+    assert ran.read_text().split() == ["a", "b", "z"] + (["b", "z"] if fails else ["a", "b", "z"])
+
+
 def test_mistakes_in_a_pipeline_are_named(api):
     for stages, words in (({"a": {"run": "true", "need": ["b"]}}, "did you mean 'needs'"),
                           ({"a": {"run": "true", "needs": ["b"]}}, "b"),

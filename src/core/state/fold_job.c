@@ -153,16 +153,6 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
     return 0;
 }
 
-/* The stage that it is part of, at any depth; NULL: none. */
-static struct group *stage_of(const struct state *state, const struct job *job)
-{
-    struct group *group = state_group(state, job->group);
-
-    while (group && group->kind != GROUP_STAGE)
-        group = state_group(state, group->parent);
-    return group;
-}
-
 static int fold_need(struct state *state, const struct event_need *event, struct error *err)
 {
     struct job *job = state_job(state, event->job);
@@ -170,7 +160,7 @@ static int fold_need(struct state *state, const struct event_need *event, struct
         return error_set(err, -EBADMSG, "need: job %" PRIu64 " expects none", event->job);
 
     job->needs_expected--;
-    struct group *stage = stage_of(state, job);
+    struct group *stage = state_stage_of(state, job);
     if (stage && state_group(state, event->on))
         group_note_need(stage, event->on, event->kind);
     if (job->state == JOB_ENDED)
@@ -239,7 +229,7 @@ static bool has_need(const struct need_table *needs, uint64_t job, uint64_t on)
 /* The job waits again for the stages that its stage needs, where those run again. */
 static void renew_needs(struct state *state, struct job *job)
 {
-    const struct group *stage = stage_of(state, job);
+    const struct group *stage = state_stage_of(state, job);
 
     for (uint32_t i = 0; stage && i < stage->needs_count; i++) {
         const struct group_need *need = &stage->needs[i];

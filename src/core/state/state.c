@@ -506,6 +506,15 @@ bool device_is_usable(const struct state *state, const struct device *device)
            node_is_usable(&state->nodes.items[device->node]);
 }
 
+struct group *state_stage_of(const struct state *state, const struct job *job)
+{
+    struct group *group = state_group(state, job->group);
+
+    while (group && group->kind != GROUP_STAGE)
+        group = state_group(state, group->parent);
+    return group;
+}
+
 static enum need_answer answer(bool is_over, bool is_bad, bool has_started, enum need_kind kind)
 {
     switch (kind) {

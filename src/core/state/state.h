@@ -213,6 +213,8 @@ int64_t state_capacity(const struct state *state, uint32_t resource);
 bool state_may_exchange(const struct state *state, uint32_t from, uint32_t to);
 
 /* Whether a need for the job or group `on` is decided. */
+/* The stage that it is part of, at any depth; NULL: none. */
+struct group *state_stage_of(const struct state *state, const struct job *job);
 enum need_answer state_need_answer(const struct state *state, uint64_t on, enum need_kind kind);
 
 bool device_is_usable(const struct state *state, const struct device *device);
