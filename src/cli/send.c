@@ -12,6 +12,7 @@
 
 #include "cli/fields.h"
 #include "cli/screen.h"
+#include "cli/secret_names.h"
 #include "io/file.h"
 #include "wire/config/config.h"
 #include "wire/job/sender.h"
@@ -511,6 +512,7 @@ int sending_post(const struct sending *sending, struct session *session, json_t 
                    : session_submit(session, "/v1/jobs", sending->document, ret_reply, err);
     if (code < 0)
         return code;
+    secret_names_say(json_object_get(sending->document, "sender_env"));
     say_notes(sending->sbatch.notes);
     say_notes(json_object_get(*ret_reply, "notes"));
     return 0;

@@ -256,6 +256,24 @@ def test_the_output_of_an_array_and_of_a_pipeline_has_prefixes(shell):
     assert [re.sub(r"\[[0-9]+ ", "[", line) for line in lines] == ["[make] made", "[use] used"]
 
 
+def test_a_submission_names_the_secrets_that_are_kept(shell):
+    if shell.far:
+        pytest.skip("the environment of this machine is not sent to another one")
+
+    def said(*options, **env):
+        done = subprocess.run([TARN, "submit", *options, "--", "true"], cwd=shell.work, env=dict(shell.environment, **env), capture_output=True, text=True)
+        assert done.returncode == 0, done
+        return done.stderr
+
+    secrets = {"HF_TOKEN": "a", "AWS_SECRET_ACCESS_KEY": "b", "PGPASSWORD": "c"}
+    text = said(TOKENIZERS_PARALLELISM="false", KEYBOARD="de", EMPTY_TOKEN="", **secrets)
+    for name in secrets:
+        assert text.count(name) == 2 and " -u " + name in text, text
+    assert "journal" in text and "--export=NONE" in text and not re.search("PARALLELISM|KEYBOARD|EMPTY", text), text
+    assert "journal" not in said("--export=NONE", **secrets)
+    assert "HF_TOKEN" not in said()
+
+
 def test_what_other_users_wrote_cannot_act_on_the_terminal(shell):
     """Paths, arguments and environment may have any bytes: escape sequences, and what turns text around."""
     odd = "a\x1b]0;taken\x07b\u202egpj\u2066c"
