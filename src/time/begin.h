@@ -17,7 +17,7 @@
 
 struct begin_fields {
     bool has_date;
-    bool is_relative; /* a day from today on, `day` days later: no date */
+    bool is_relative;         /* a day from today on, `day` days later: no date */
     int year, month, day;     /* 1970 on, 1 to 12, 1 to 31 */
     int hour, minute, second; /* 0 when there is only a date */
 };
