@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { STATUS_TIMEOUT = 124, STATUS_SIGNAL = 128 };
+enum { STATUS_TIMEOUT = 124, STATUS_NOT_RUN = 126, STATUS_NOT_FOUND = 127, STATUS_SIGNAL = 128 };
 
 bool job_is_ended(const json_t *job)
 {
@@ -231,6 +231,24 @@ void job_end_add(const json_t *job, struct text *text)
         text_printf(text, " · ran %s", field_duration(job, "run_seconds", buffer));
 }
 
+/* Of a job that could not be started: as a shell has it. */
+static int status_of_reason(const char *reason)
+{
+    static const char *const missing[] = { "command not found: ", "no such file: " };
+    static const char *const unusable[] = { "not executable: ", "not a program: ",
+                                            "is a directory: ", "bad interpreter: " };
+
+    for (size_t i = 0; i < COUNT_OF(missing); i++) {
+        if (strstr(reason, missing[i]))
+            return STATUS_NOT_FOUND;
+    }
+    for (size_t i = 0; i < COUNT_OF(unusable); i++) {
+        if (strstr(reason, unusable[i]))
+            return STATUS_NOT_RUN;
+    }
+    return 1;
+}
+
 int job_exit_status(const json_t *job)
 {
     const char *result = field_text(job, "result");
@@ -244,7 +262,8 @@ int job_exit_status(const json_t *job)
         return 1;
     if (signal > 0 && signal < STATUS_SIGNAL)
         return STATUS_SIGNAL + (int)signal;
-    return exit_code > 0 && exit_code < 256 ? (int)exit_code : 1;
+    return exit_code > 0 && exit_code < 256 ? (int)exit_code
+                                            : status_of_reason(field_text(job, "reason"));
 }
 
 static void cell_state(struct table *table, const json_t *job, const char *key)

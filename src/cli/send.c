@@ -321,6 +321,26 @@ static void add_term(json_t *document)
     json_object_set_new(env, "TERM", json_string(term));
 }
 
+/* Of a pattern, as far as no job has to run to know it. */
+static int check_output_folder(const char *name, const char *pattern, const char *cwd,
+                               struct error *err)
+{
+    const char *slash = pattern ? strrchr(pattern, '/') : NULL;
+    struct stat info;
+
+    if (!slash || slash == pattern)
+        return 0;
+    AUTO_FREE char *given = mem_string_of(pattern, (size_t)(slash - pattern));
+    AUTO_FREE char *folder = given[0] == '/' ? mem_string(given) : mem_printf("%s/%s", cwd, given);
+    if (strchr(given, '%') || (given[0] != '/' && !cwd))
+        return 0;
+    int code = stat(folder, &info) < 0 ? errno : S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
+    if (code == 0 || code == EACCES) /* another user's, perhaps: the daemon will say */
+        return 0;
+    return error_set(err, -code, "%s: %s: %s; expected an existing directory", name, folder,
+                     strerror(code));
+}
+
 /* A folder may be made by what the job waits for; else it has to be there. */
 static int check_folders(const struct submission *submission, struct error *err)
 {
@@ -336,6 +356,11 @@ static int check_folders(const struct submission *submission, struct error *err)
             int code = stat(job->cwd, &info) < 0 ? errno : S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
             if (code != 0)
                 return error_set(err, -code, "working directory %s: %s", job->cwd, strerror(code));
+            code = check_output_folder("output", job->output, job->cwd, err);
+            if (code == 0)
+                code = check_output_folder("error", job->error, job->cwd, err);
+            if (code < 0)
+                return code;
         }
     }
     return 0;

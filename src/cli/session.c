@@ -278,6 +278,21 @@ static int start_remote(struct session *session, const char *devices, struct err
     return open_client(session, devices ? devices : "", err);
 }
 
+/* What a job of this daemon will be given is no hardware. */
+static void say_if_synthetic(struct session *session)
+{
+    AUTO(json) json_t *reply = NULL;
+    const json_t *gpu;
+    size_t i, real = 0;
+
+    if (session_get(session, "/v1/gpus", &reply, NULL) < 0)
+        return;
+    const json_t *gpus = json_object_get(reply, "gpus");
+    json_array_foreach(gpus, i, gpu) real += !field_is_true(gpu, "synthetic");
+    if (json_array_size(gpus) > 0 && real == 0)
+        say("no GPU was found on this machine: the GPUs are synthetic, and jobs get no device");
+}
+
 int session_start(struct session *session, const char *devices, struct error *err)
 {
     if (session->remote.may_start)
@@ -286,7 +301,10 @@ int session_start(struct session *session, const char *devices, struct error *er
         return start_remote(session, devices, err);
     if (client_connect(session->client, NULL) == 0)
         return 0;
-    return daemon_start(&session->paths, devices, err);
+    int code = daemon_start(&session->paths, devices, err);
+    if (code == 0)
+        say_if_synthetic(session);
+    return code;
 }
 
 void session_release(struct session *session)

@@ -41,23 +41,22 @@ static void settle_partition(const struct state *state, struct job_draft *draft)
     }
 }
 
-/* A message that could not be sent is refused. */
-static int check_notify(const struct watch_rules *rules, const struct job_draft *draft,
-                        struct error *err)
+/* The job runs all the same, and the reply says that no message will come. */
+static void warn_of_silence(const struct watch_rules *rules, const struct job_draft *draft,
+                            struct submission *submission)
 {
     bool has_mail =
         rules->alert_mail_server[0] || rules->alert_mail[0] || rules->alert_owner_mail[0];
 
     if (draft->mail && !has_mail)
-        return error_set(err, REFUSED_NEVER,
-                         "mail: no mail is sent from here; an administrator sets mail_server of "
-                         "alerts in the configuration");
-    if (draft->notify && !draft->mail && !rules->alert_owner_command[0] &&
-        !rules->alert_owner_mail[0])
-        return error_set(err, REFUSED_NEVER,
-                         "notify: there is no way to tell users; give an address with --mail, or "
-                         "an administrator sets owner_mail or owner_command of alerts");
-    return 0;
+        submission_note(submission,
+                        "mail: no mail is sent from here, ignored; an administrator sets "
+                        "mail_server of alerts in the configuration");
+    else if (draft->notify && !draft->mail && !rules->alert_owner_command[0] &&
+             !rules->alert_owner_mail[0])
+        submission_note(submission,
+                        "notify: there is no way to tell users, ignored; give an address with "
+                        "--mail, or an administrator sets owner_mail or owner_command of alerts");
 }
 
 /* Labels are bits, and those of all users together are few: one user may bring a part of them. */
@@ -82,7 +81,8 @@ static int check_labels(struct submit *submit, const struct job_draft *draft, ui
     return 0;
 }
 
-static int check_draft(struct submit *submit, struct job_draft *draft, struct error *err)
+static int check_draft(struct submit *submit, struct submission *submission,
+                       struct job_draft *draft, struct error *err)
 {
     const struct state *state = control_state(submit->control);
     uint32_t queue = QUEUE_DEFAULT, user = user_find(state, submit->who->name);
@@ -94,9 +94,7 @@ static int check_draft(struct submit *submit, struct job_draft *draft, struct er
     code = queue_policy_settle(state, submit->who, queue, draft, err);
     if (code < 0)
         return code;
-    code = check_notify(&state->settings.watch, draft, err);
-    if (code < 0)
-        return code;
+    warn_of_silence(&state->settings.watch, draft, submission);
     for (size_t i = 0; i < draft->depend_count; i++) {
         if (!state_job(state, draft->depends[i].on) && !state_group(state, draft->depends[i].on))
             return error_set(err, REFUSED_NOT_FOUND, "depends: job %" PRIu64 ": no such job",
@@ -174,7 +172,7 @@ static int check_submission(struct submit *submit, struct submission *submission
     for (size_t i = 0; i < submission->stage_count; i++) {
         struct stage_draft *stage = &submission->stages[i];
         for (size_t k = 0; k < stage->job_count; k++) {
-            code = check_draft(submit, &stage->jobs[k], err);
+            code = check_draft(submit, submission, &stage->jobs[k], err);
             if (code == 0)
                 code = settle_begin(submit, &stage->jobs[k], err);
             if (code == 0)

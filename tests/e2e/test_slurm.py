@@ -142,7 +142,7 @@ def test_sbatch_says_what_slurms_says(cluster):
     assert "beside --wrap" in cluster.slurm("sbatch", "--wrap", "true", "job.sh", status=1).stderr
     assert len(cluster.api.jobs()) == before
     assert cluster.slurm("sbatch", stdin="#!/bin/sh\n#SBATCH -J fed\n").stdout.startswith("Submitted")
-    for words in (["-N2", "job.sh"], ["--exclusive", "job.sh"], ["--mail-type=ALL", "job.sh"], ["--signal=USR1@30", "job.sh"],
+    for words in (["-N2", "job.sh"], ["--exclusive", "job.sh"], ["--signal=USR1@30", "job.sh"],
                   ["-q", "long", "job.sh"], ["/bin/true"], ["none.sh"], ["--constraint=intel", "job.sh"]):
         said = cluster.slurm("sbatch", *words, status=1)
         assert said.stdout == "" and said.stderr.startswith("sbatch: error: "), said
@@ -240,7 +240,7 @@ def test_sacct_and_scontrol_tell_of_jobs_that_ended(cluster):
     assert titles == " JobID State     " and dashes == "------ ----------" and row == bad.rjust(6) + " FAILED    "
     assert cluster.slurm("sacct", "-nP", "-S", "now-1hour", "-E", "now", "-s", "F", "-o", "jobid").stdout == bad + "\n"
     assert cluster.slurm("sacct", "-nP", "-E", "2020-01-01", "-S", "2019-01-01T00:00").stdout == ""
-    never = cluster.slurm("sbatch", "--parsable", "-c", "0.1", "-o", "/nonexistent/out", "--wrap", "true").stdout.strip()
+    never = cluster.slurm("sbatch", "--parsable", "-c", "0.1", "-o", "/nonexistent-%j/out", "--wrap", "true").stdout.strip()
     cluster.api.wait_end(never)
     assert cluster.slurm("sacct", "-nP", "-j", never, "-o", "state,exitcode").stdout == "FAILED|1:0\n"
     assert "time 'soon'" in cluster.slurm("sacct", "-S", "soon", status=1).stderr

@@ -253,6 +253,17 @@ static void a_script_is_read_up_to_its_first_command(void **state)
                                "\"a.sh:10: #SBATCH after the first command: ignored\"]");
 }
 
+/* As Slurm: only the first line that is neither blank nor a comment ends them. */
+static void lines_of_options_need_no_blank_and_end_at_no_comment(void **state)
+{
+    (void)state;
+    assert_script("#!/bin/sh\n#SBATCH -J a\n  # indented\n\t#too\n\n#SBATCH --hold\n",
+                  "{\"hold\":true,\"name\":\"a\"}");
+    assert_script("#!/bin/sh\n#SBATCH-Ja\n#SBATCH--hold\n#SBATCHED -J b\n##SBATCH -J c\n",
+                  "{\"hold\":true,\"name\":\"a\"}");
+    assert_script("#!/bin/sh\n  true\n#SBATCH -J a\n", "{}");
+}
+
 static void the_command_line_wins_over_the_script(void **state)
 {
     static const char script[] = "#!/bin/sh\n#SBATCH --gres=gpu:4 --mem-per-cpu 1G --env A=script "
@@ -488,6 +499,7 @@ int main(void)
         cmocka_unit_test(the_command_begins_after_the_options),
         cmocka_unit_test(what_is_for_the_command_stays_out_of_the_job),
         cmocka_unit_test(a_script_is_read_up_to_its_first_command),
+        cmocka_unit_test(lines_of_options_need_no_blank_and_end_at_no_comment),
         cmocka_unit_test(the_command_line_wins_over_the_script),
         cmocka_unit_test(a_signal_and_how_often_it_saves_are_its_checkpoint),
         cmocka_unit_test(what_is_not_supported_is_named),

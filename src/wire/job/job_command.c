@@ -156,18 +156,59 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static bool is_interpreter(const char *program)
-{
-    static const char *const names[] = { "python", "sh",      "bash",    "dash",     "zsh",
-                                         "perl",   "node",    "Rscript", "torchrun", "env",
-                                         "nice",   "timeout", "ruby",    "julia",    NULL };
-    size_t length = strcspn(program, "0123456789.");
+static const struct launcher {
+    const char *name, *word, *flags;
+    int operands;
+} launchers[] = {
+#define LAUNCHER(name, word, flags, operands) { name, word, flags, operands },
+#include "wire/job/launchers.def"
+};
 
-    for (size_t i = 0; names[i]; i++) {
-        if (strlen(names[i]) == length && strncmp(program, names[i], length) == 0)
-            return true;
+/* "python3.11" is python. */
+static const struct launcher *find_launcher(char *const *words)
+{
+    const char *program = base_name(words[0]);
+    size_t length = strlen(program);
+
+    while (length > 0 && strchr("0123456789.", program[length - 1]))
+        length--;
+    for (size_t i = 0; i < COUNT_OF(launchers); i++) {
+        const struct launcher *launcher = &launchers[i];
+        bool is_named =
+            strlen(launcher->name) == length && strncmp(program, launcher->name, length) == 0;
+        if (is_named && (!launcher->word || (words[1] && strcmp(words[1], launcher->word) == 0)))
+            return launcher;
     }
-    return false;
+    return NULL;
+}
+
+/* "-n10" and "--n=10" have it in the same word; a word behind "-np" is one. */
+static bool has_value_behind(const struct launcher *launcher, const char *option)
+{
+    AUTO_FREE char *spaced = mem_printf(" %s ", option);
+    bool is_inside = strchr(option, '=') || (option[1] != '-' && strpbrk(option, "0123456789"));
+
+    return launcher->flags && !is_inside && !strstr(launcher->flags, spaced);
+}
+
+/* The words that a launcher takes for itself, from its name on. */
+static size_t words_of_launcher(const struct launcher *launcher, char *const *words)
+{
+    size_t i = launcher->word ? 2 : 1;
+    int operands = launcher->operands;
+
+    for (; words[i]; i++) {
+        const char *word = words[i];
+        if (strcmp(word, "--") == 0)
+            return i + 1;
+        if (word[0] == '-' && has_value_behind(launcher, word) && words[i + 1])
+            i++;
+        else if (word[0] == '-' || strchr(word, '='))
+            continue;
+        else if (operands-- <= 0 && strspn(word, "0123456789,x-") != strlen(word))
+            return i;
+    }
+    return i;
 }
 
 /* A name may not have everything that a file name may. */
@@ -187,18 +228,32 @@ static char *safe_name(const char *word)
     return mem_string("job");
 }
 
-/* The first word that says what it is: not an interpreter, its options, or NAME=value. */
+static bool is_inline(char *const *words)
+{
+    const char *program = base_name(words[0]);
+
+    for (size_t i = 1; words[i] && words[i][0] == '-'; i++) {
+        if (strcmp(words[i], "-c") == 0)
+            return strcmp(program, "taskset") != 0 && !string_starts(program, "apptainer") &&
+                   !string_starts(program, "singularity") && !string_starts(program, "ionice");
+    }
+    return false;
+}
+
+/* The first word that says what it is: no launcher, nor anything that is meant for one. */
 static char *name_of_words(char *const *words)
 {
-    size_t i = 0;
+    char *const *at = words;
 
-    while (words[i + 1] &&
-           (is_interpreter(base_name(words[i])) || words[i][0] == '-' || strchr(words[i], '='))) {
-        if (strcmp(words[i], "-c") == 0)
-            return safe_name(base_name(words[0]));
-        i++;
+    while (strchr(at[0], '=') && at[1])
+        at++;
+    for (const struct launcher *launcher; (launcher = find_launcher(at)) != NULL;) {
+        size_t count = words_of_launcher(launcher, at);
+        if (is_inline(at) || !at[count])
+            break;
+        at += count;
     }
-    return safe_name(base_name(words[i]));
+    return safe_name(base_name(at[0]));
 }
 
 static char *name_of_text(const char *run)

@@ -448,7 +448,7 @@ static int take_line(struct sbatch *sbatch, const char *line, const char *place,
 
 static bool is_directive(const char *line)
 {
-    return string_starts(line, "#SBATCH") && (line[7] == ' ' || line[7] == '\t');
+    return string_starts(line, "#SBATCH") && strchr(" \t-", line[7]);
 }
 
 int sbatch_parse_script(struct sbatch *sbatch, const char *script, size_t length,
@@ -474,7 +474,8 @@ int sbatch_parse_script(struct sbatch *sbatch, const char *script, size_t length
 
         at += line_length + 1;
         number++;
-        if (line[0] != '#' && line[strspn(line, " \t")] != '\0')
+        const char first = line[strspn(line, " \t")];
+        if (first != '#' && first != '\0')
             at_head = false;
         if (!is_directive(line))
             continue;

@@ -345,6 +345,19 @@ int submission_parse(const json_t *document, const struct yaml_lines *lines, con
     return code;
 }
 
+void submission_note(struct submission *submission, const char *words)
+{
+    size_t count = 0;
+
+    for (; submission->notes[count]; count++) {
+        if (strcmp(submission->notes[count], words) == 0)
+            return; /* once for all jobs */
+    }
+    submission->notes = mem_resize(submission->notes, count + 2, sizeof(submission->notes[0]));
+    submission->notes[count] = mem_string(words);
+    submission->notes[count + 1] = NULL;
+}
+
 static void stage_draft_release(struct stage_draft *stage)
 {
     for (size_t i = 0; i < stage->job_count; i++)

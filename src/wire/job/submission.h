@@ -152,6 +152,9 @@ int submission_parse(const json_t *document, const struct yaml_lines *lines, con
 void submission_destroy(struct submission *submission); /* NULL is fine */
 DEFINE_AUTO(submission)
 
+/* Add to notes. */
+void submission_note(struct submission *submission, const char *words);
+
 /* "low", "normal", "high" or a number within the limits. */
 /* "x1.5" or "1.5": a factor of memory, 1.1 to 10, in thousandths. */
 bool oom_factor_parse(const char *text, uint16_t *ret);
