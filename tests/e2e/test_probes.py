@@ -113,7 +113,7 @@ def test_a_machine_of_three_makers_is_one_machine(make_machine, tmp_path):
     assert seen_by(daemon, gpus="rx7900xtx:1") == dict(none, ROCR_VISIBLE_DEVICES="0", TARN_GPUS="1")
     assert seen_by(daemon, gpus="max1550:2") == dict(none, ZE_AFFINITY_MASK="0,1", TARN_GPUS="2,3")
     assert seen_by(daemon, gpus="h100:1", env={"HIP_VISIBLE_DEVICES": "5", "ZE_AFFINITY_MASK": "7"}) == dict(
-        none, CUDA_VISIBLE_DEVICES="GPU-0", TARN_GPUS="0", HIP_VISIBLE_DEVICES="5")
+        none, CUDA_VISIBLE_DEVICES="GPU-0", TARN_GPUS="0", HIP_VISIBLE_DEVICES="5", ZE_AFFINITY_MASK="7")
 
 
 def test_made_up_ones_stand_in_only_where_there_is_nothing(make_machine):
