@@ -157,4 +157,4 @@ def test_a_daemon_that_was_away_stops_nobody_without_both_warnings(machine):
     watched.until("it is over", lambda job: job["state"] == "ended")
     counts = [count for count, _ in watched.seen]
     assert 2 in counts and counts.index(2) > counts.index(1), "it is warned anew: %r" % watched.seen
-    assert time.monotonic() - watched.start >= 9, "unobserved time does not count"
+    assert time.monotonic() - watched.start >= 6, "unobserved time does not count; what was observed before does"
