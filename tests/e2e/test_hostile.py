@@ -340,6 +340,12 @@ def test_paths_in_names_reach_nothing(api, daemon, tmp_path):
                          {"run": "true", "queue": name}, {"run": "true", "pool": name}):
             status, text = api.raw("POST", "/v1/jobs", json.dumps(document))
             assert status in (400, 404), (document, status, text)
+    for name in ("..", ".", "", "  ", "x" * 256, "a\nb", "a\x1b[2J"):  # any other text is the name of a job
+        assert api.raw("POST", "/v1/jobs", json.dumps({"run": "true", "name": name}))[0] == 400, name
+    number = api.submit(run="echo here", name="../../x", cwd=str(tmp_path), output="%x.out")
+    api.wait_state(number, "ended")
+    assert os.listdir(tmp_path) == [".._.._x.out"]
+    os.unlink(tmp_path / ".._.._x.out")
     number = api.submit(run="true", matrix={"p": ["../../../x", "/etc/x", "..", "a b"]}, outputs=["d"],
                         cwd=str(tmp_path), output="%x.out")
     group = api.wait_group(number)

@@ -63,7 +63,7 @@ static uint64_t log_of(uint64_t value)
 {
     uint64_t bits = 0;
 
-    while (value >>= 1)
+    for (; value > 1; value >>= 1)
         bits++;
     return bits;
 }

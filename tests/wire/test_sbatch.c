@@ -489,9 +489,24 @@ static void the_job_is_a_document(void **state)
     sbatch_release(&sbatch);
 }
 
+static void a_nice_value_beyond_the_priorities_is_noted(void **state)
+{
+    AUTO_FREE char *notes = NULL;
+    AUTO_FREE char *none = NULL;
+    (void)state;
+
+    AUTO_FREE char *result = result_of("", "#!/bin/sh\n#SBATCH --nice=10000\n", &notes);
+    assert_string_equal(result, "{\"priority\":-1000}");
+    assert_string_equal(notes, "[\"a.sh:2: --nice=10000 counts as 1000\"]");
+    AUTO_FREE char *within = result_of("--nice=1000", NULL, &none);
+    assert_string_equal(within, "{\"priority\":-1000}");
+    assert_string_equal(none, "[]");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_nice_value_beyond_the_priorities_is_noted),
         cmocka_unit_test(slurm_options_become_keys),
         cmocka_unit_test(nodes_tasks_and_amounts_become_members),
         cmocka_unit_test(in_a_script_slurms_options_mean_what_slurm_says),

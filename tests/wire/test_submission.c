@@ -497,8 +497,8 @@ static const struct {
     { "stages: {a: }\n", "x.yaml: stage a: expected a map of keys, not nothing" },
     { "stages: {\"a/b\": {run: x}}\n",
       "x.yaml: stage a/b: not a valid name of a stage; " NAME_EXPECTED },
-    { "name: ' '\nrun: x\n",
-      "x.yaml:1: name: ' ' is not a valid name; expected 1 to 255 bytes, not only blanks" },
+    { "name: ' '\nrun: x\n", "x.yaml:1: name: ' ' is not a valid name; expected 1 to 255 bytes, "
+                             "not only blanks, . or .." },
     { "name: \"a\\tb\"\nrun: x\n", "x.yaml:1: name: a control character in it" },
     { "run: x\nqueue: ..\n", "x.yaml:2: queue: '..' is not a valid name; " NAME_EXPECTED },
     { "run: x\nqueue: 5\n", "x.yaml:2: queue: expected a string, not a number" },

@@ -48,9 +48,10 @@ static int read_name(const struct draft_key *key, struct job_draft *draft)
     if (draft->name &&
         (!draft->name[strspn(draft->name, " ")] || strcmp(draft->name, ".") == 0 ||
          strcmp(draft->name, "..") == 0 || strlen(draft->name) > SUBMISSION_JOB_NAME_MAX))
-        return key_fail(key, -EINVAL,
-                        "'%.80s' is not a valid name; expected 1 to %d bytes, not only blanks",
-                        draft->name, SUBMISSION_JOB_NAME_MAX);
+        return key_fail(
+            key, -EINVAL,
+            "'%.80s' is not a valid name; expected 1 to %d bytes, not only blanks, . or ..",
+            draft->name, SUBMISSION_JOB_NAME_MAX);
     if (!draft->name && source->name)
         draft->name = mem_string(source->name);
     if (!draft->name)

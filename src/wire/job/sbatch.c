@@ -81,7 +81,7 @@ static int fail_at(const struct words *words, struct error *err, int code)
     return words->place ? error_prefix(err, code, "%s", words->place) : code;
 }
 
-static void note(struct sbatch *sbatch, const char *place, const char *text)
+void sbatch_note(struct sbatch *sbatch, const char *place, const char *text)
 {
     if (json_array_size(sbatch->notes) >= NOTES_MAX)
         return;
@@ -255,7 +255,7 @@ static int set_option(struct sbatch *sbatch, const struct words *words, const st
         return fail_at(words, err, -ENOTSUP);
     }
     AUTO_FREE char *text = mem_printf("--%s: not supported, ignored", option->name);
-    note(sbatch, words->place, text);
+    sbatch_note(sbatch, words->place, text);
     return 0;
 }
 
@@ -485,7 +485,7 @@ int sbatch_parse_script(struct sbatch *sbatch, const char *script, size_t length
         if (code < 0)
             return code;
         if (!at_head)
-            note(sbatch, place, "#SBATCH after the first command: ignored");
+            sbatch_note(sbatch, place, "#SBATCH after the first command: ignored");
     }
     return 0;
 }

@@ -533,18 +533,23 @@ static int read_export(struct sbatch *sbatch, struct error *err)
     return 0;
 }
 
-/* Slurm takes 2147483645 at most; tarn's priorities end before, and the largest and least count. */
-static int nice_parse(const char *text, int32_t *ret, struct error *err)
+/* Slurm takes 2147483645 at most; the priorities of tarn end before. */
+static int nice_parse(struct sbatch *sbatch, const struct sbatch_given *nice, int32_t *ret,
+                      struct error *err)
 {
+    const int32_t most = SUBMISSION_PRIORITY_MAX;
     char *end;
 
     errno = 0;
-    long value = strtol(text, &end, 10);
-    if (end == text || *end || errno != 0 || value < -NICE_MOST || value > NICE_MOST)
-        return error_set(err, -EINVAL, "'%.40s', expected -%d to %d", text, NICE_MOST, NICE_MOST);
-    if (value > SUBMISSION_PRIORITY_MAX)
-        value = SUBMISSION_PRIORITY_MAX;
-    *ret = value < -SUBMISSION_PRIORITY_MAX ? -SUBMISSION_PRIORITY_MAX : (int32_t)value;
+    long value = strtol(nice->value, &end, 10);
+    if (end == nice->value || *end || errno != 0 || value < -NICE_MOST || value > NICE_MOST)
+        return error_set(err, -EINVAL, "'%.40s', expected -%d to %d", nice->value, NICE_MOST,
+                         NICE_MOST);
+    *ret = value > most ? most : value < -most ? -most : (int32_t)value;
+    if (value == *ret)
+        return 0;
+    AUTO_FREE char *words = mem_printf("--nice=%ld counts as %" PRId32, value, *ret);
+    sbatch_note(sbatch, nice->place, words);
     return 0;
 }
 
@@ -558,7 +563,7 @@ static int read_priority(struct sbatch *sbatch, struct error *err)
     if (priority)
         code = priority_parse(priority->value, &value, err);
     else if (nice && nice->value)
-        code = nice_parse(nice->value, &value, err);
+        code = nice_parse(sbatch, nice, &value, err);
     if (code < 0)
         return in_option(priority ? priority : nice, code, err);
     if (!priority && nice && nice->value)

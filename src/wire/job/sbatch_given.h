@@ -23,4 +23,9 @@ struct sbatch_given {
     bool is_argument; /* on the command line, which wins */
 };
 
+struct sbatch;
+
+/* Add to the notes; place: NULL on the command line. */
+void sbatch_note(struct sbatch *sbatch, const char *place, const char *text);
+
 #endif
