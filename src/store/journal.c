@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "store/journal_private.h"
+#include "store/mark.h"
 #include "store/sql.h"
 
 /* Above this, memory of a large batch is given back. */
@@ -175,6 +176,7 @@ int journal_commit(struct journal *journal, struct error *err)
 
     journal->last += journal->batch.records.count;
     journal->last_blob += journal->batch.blobs.count;
+    mark_write(journal->mark_fd, journal->last);
     journal_discard(journal);
     checkpoint(journal, WAL_PAGES_MAX);
     return 0;

@@ -40,11 +40,13 @@ enum {
 
 enum journal_mode {
     JOURNAL_READ,
-    JOURNAL_WRITE, /* creates the journal if there is none; the directory must exist */
+    JOURNAL_WRITE,           /* creates the journal if there is none; the directory must exist */
+    JOURNAL_WRITE_WITH_LOSS, /* even if durable records are missing; the mark is set back */
 };
 
 /* Fails with -EBUSY (another daemon uses the directory), -ENOENT (no directory, or no journal to
- * read), -EPROTONOSUPPORT (written by a newer version), -EBADMSG (damaged, or not a journal). */
+ * read), -EPROTONOSUPPORT (written by a newer version), -EBADMSG (damaged, not a journal, or
+ * durable records are missing). */
 int journal_open(const char *dir, enum journal_mode mode, struct journal **ret, struct error *err);
 void journal_close(struct journal *journal); /* NULL is fine; an open batch is lost */
 
@@ -92,6 +94,15 @@ int journal_snapshot_save(struct journal *journal, uint64_t sequence, const void
  * skipped, because the records contain everything. */
 int journal_snapshot_load(struct journal *journal, struct text *ret_bytes, uint64_t *ret_sequence,
                           struct error *err);
+
+struct journal_counts {
+    uint64_t blobs, snapshots;
+    uint64_t snapshots_damaged; /* the records make up for them */
+};
+
+/* Check what journal_read() does not: the structure of the database, each blob and each snapshot.
+ * Fails with -EBADMSG, naming the first thing that is damaged. */
+int journal_verify(struct journal *journal, struct journal_counts *ret, struct error *err);
 
 /* Call it when idle: copies the write-ahead log into the database, so that no commit has to. */
 void journal_idle(struct journal *journal);

@@ -61,6 +61,7 @@ struct journal {
     sqlite3_stmt *statements[STATEMENT_COUNT]; /* prepared when first used */
     char *path;                                /* of the database */
     int lock_fd;                               /* -1 for readers */
+    int mark_fd;                               /* mark.h; -1 for readers */
     bool is_writer;
     uint64_t last;      /* last durable record */
     uint64_t last_blob; /* last durable blob id */
@@ -78,6 +79,9 @@ int journal_row_unpack(struct journal *journal, sqlite3_stmt *row, int64_t size_
                        struct text *ret);
 /* Write the batch's blobs, inside a transaction. */
 int journal_blobs_write(struct journal *journal, struct error *err);
+
+int journal_snapshots_count(struct journal *journal, struct journal_counts *counts,
+                            struct error *err);
 
 /* Begin and end a transaction; with a negative code, journal_end() rolls it back. */
 int journal_begin(struct journal *journal, struct error *err);

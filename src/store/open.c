@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "store/journal_private.h"
+#include "store/mark.h"
 #include "store/sql.h"
 
 /* ---- one daemon per state directory ----
@@ -280,7 +281,29 @@ static int load_ends(struct journal *journal, struct error *err)
     return 0;
 }
 
-static int open_writer(struct journal *journal, const char *dir, struct error *err)
+/* Records that were confirmed are missing. The log keeps what it has: it may be repaired, and a
+ * close must not remove it. */
+static int refuse_loss(struct journal *journal, uint64_t mark, struct error *err)
+{
+    sqlite3_db_config(journal->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    return error_set(err, -EBADMSG,
+                     "journal %s: damaged: records %" PRIu64 " to %" PRIu64
+                     " are missing, although they were durable: journal.db-wal or journal.db was "
+                     "changed or removed; tarn restore restores a backup, tarn check --accept-loss "
+                     "continues without them",
+                     journal->path, journal->last + 1, mark);
+}
+
+static int check_loss(struct journal *journal, const char *dir, bool is_empty, bool accepts,
+                      struct error *err)
+{
+    uint64_t mark = mark_read(dir); /* before the database: another process may write */
+    int code = is_empty ? 0 : load_ends(journal, err);
+
+    return code == 0 && journal->last < mark && !accepts ? refuse_loss(journal, mark, err) : code;
+}
+
+static int open_writer(struct journal *journal, const char *dir, bool accepts, struct error *err)
 {
     bool is_empty;
 
@@ -293,15 +316,21 @@ static int open_writer(struct journal *journal, const char *dir, struct error *e
     if (code == 0)
         code = check_file(journal, &is_empty, err);
     if (code == 0)
+        code = check_loss(journal, dir, is_empty, accepts, err);
+    if (code == 0)
         code = prepare_writer(journal, err);
     if (code == 0 && is_empty)
         code = create_tables(journal, err);
     if (code == 0)
         code = note_version(journal, err);
-    return code;
+    if (code < 0)
+        return code;
+    journal->mark_fd = mark_open(dir);
+    mark_write(journal->mark_fd, journal->last);
+    return 0;
 }
 
-static int open_reader(struct journal *journal, struct error *err)
+static int open_reader(struct journal *journal, const char *dir, struct error *err)
 {
     bool is_empty;
 
@@ -310,19 +339,18 @@ static int open_reader(struct journal *journal, struct error *err)
         code = check_file(journal, &is_empty, err);
     if (code == 0 && is_empty)
         code = error_set(err, -ENOENT, "journal %s: there is none", journal->path);
-    return code;
+    return code < 0 ? code : check_loss(journal, dir, false, false, err);
 }
 
 int journal_open(const char *dir, enum journal_mode mode, struct journal **ret, struct error *err)
 {
     AUTO(journal) struct journal *journal = mem_zero(1, sizeof(*journal));
 
-    journal->lock_fd = -1;
-    journal->is_writer = mode == JOURNAL_WRITE;
+    journal->lock_fd = journal->mark_fd = -1;
+    journal->is_writer = mode != JOURNAL_READ;
     journal->path = mem_printf("%s/journal.db", dir);
-    int code = journal->is_writer ? open_writer(journal, dir, err) : open_reader(journal, err);
-    if (code == 0)
-        code = load_ends(journal, err);
+    int code = journal->is_writer ? open_writer(journal, dir, mode == JOURNAL_WRITE_WITH_LOSS, err)
+                                  : open_reader(journal, dir, err);
     if (code < 0)
         return code;
     *ret = TAKE(journal);
@@ -338,6 +366,8 @@ void journal_close(struct journal *journal)
     sqlite3_close(journal->db);
     if (journal->lock_fd >= 0)
         close(journal->lock_fd);
+    if (journal->mark_fd >= 0)
+        close(journal->mark_fd);
 
     journal_discard(journal);
     text_release(&journal->batch.bytes);

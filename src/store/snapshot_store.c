@@ -178,3 +178,26 @@ int journal_snapshot_load(struct journal *journal, struct text *ret_bytes, uint6
         *ret_sequence = found;
     return code;
 }
+
+int journal_snapshots_count(struct journal *journal, struct journal_counts *counts,
+                            struct error *err)
+{
+    sqlite3_stmt *heads = NULL;
+    int step;
+
+    int code = prepare(journal, "SELECT sequence, size, hash FROM snapshot", 0, &heads, err);
+    if (code < 0)
+        return code;
+    for (step = sqlite3_step(heads); step == SQLITE_ROW; step = sqlite3_step(heads)) {
+        AUTO_RELEASE(text) struct text bytes = { 0 };
+
+        counts->snapshots++;
+        counts->snapshots_damaged +=
+            !read_parts(journal, (uint64_t)sqlite3_column_int64(heads, 0), &bytes) ||
+            !is_intact(heads, &bytes);
+    }
+    if (step != SQLITE_DONE)
+        code = sql_error(journal->db, journal->path, err);
+    sqlite3_finalize(heads);
+    return code;
+}

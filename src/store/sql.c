@@ -10,6 +10,8 @@
 
 #include "base/mem.h"
 
+enum { COPY_WAIT_MS = 5000 };
+
 int sql_error(sqlite3 *db, const char *path, struct error *err)
 {
     int system = sqlite3_system_errno(db);
@@ -104,5 +106,44 @@ int sql_run(sqlite3_stmt *statement, const char *path, struct error *err)
     int code = step == SQLITE_DONE ? 0 : sql_error(sqlite3_db_handle(statement), path, err);
 
     sqlite3_reset(statement);
+    return code;
+}
+
+int sql_check(sqlite3 *db, const char *path, struct error *err)
+{
+    sqlite3_stmt *rows = NULL;
+    int code = 0;
+
+    if (sqlite3_prepare_v2(db, "PRAGMA integrity_check(1)", -1, &rows, NULL) != SQLITE_OK)
+        return sql_error(db, path, err);
+    int step = sqlite3_step(rows);
+    const char *words = step == SQLITE_ROW ? (const char *)sqlite3_column_text(rows, 0) : NULL;
+    if (!words)
+        code = sql_error(db, path, err);
+    else if (strcmp(words, "ok") != 0)
+        code =
+            error_set(err, -EBADMSG, "%s: damaged: %.*s", path, (int)strcspn(words, "\n"), words);
+    sqlite3_finalize(rows);
+    return code;
+}
+
+int sql_copy(const char *from, const char *to, struct error *err)
+{
+    sqlite3 *source = NULL, *copy = NULL;
+
+    int code = sqlite3_open_v2(from, &source, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) ==
+                       SQLITE_OK
+                   ? sql_open(to, &copy, err)
+                   : sql_error(source, from, err);
+    if (code == 0) {
+        sqlite3_busy_timeout(source, COPY_WAIT_MS);
+        sqlite3_backup *backup = sqlite3_backup_init(copy, "main", source, "main");
+        if (!backup || sqlite3_backup_step(backup, -1) != SQLITE_DONE ||
+            sqlite3_backup_finish(TAKE(backup)) != SQLITE_OK)
+            code = sql_error(copy, to, err);
+        sqlite3_backup_finish(backup);
+    }
+    sqlite3_close(copy);
+    sqlite3_close(source);
     return code;
 }

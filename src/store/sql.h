@@ -24,6 +24,12 @@ int sql_exec(sqlite3 *db, const char *path, const char *statements, struct error
 /* The first column of the first row as a number; 0 if there is no row, or it is NULL. */
 int sql_number(sqlite3 *db, const char *path, const char *query, int64_t *ret, struct error *err);
 
+/* SQLite's own check of pages, indexes and columns; -EBADMSG: damaged. */
+int sql_check(sqlite3 *db, const char *path, struct error *err);
+
+/* Copy a database, as it was committed last, into a new file; others may write it meanwhile. */
+int sql_copy(const char *from, const char *to, struct error *err);
+
 /* The bytes must outlive the step; no bytes give an empty blob, not NULL. */
 void sql_bind_bytes(sqlite3_stmt *statement, int index, const void *bytes, size_t length);
 
