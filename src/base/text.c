@@ -100,6 +100,13 @@ bool string_starts(const char *string, const char *prefix)
     return strncmp(string, prefix, strlen(prefix)) == 0;
 }
 
+bool string_ends(const char *string, const char *end)
+{
+    size_t length = strlen(string), end_length = strlen(end);
+
+    return length >= end_length && strcmp(string + length - end_length, end) == 0;
+}
+
 /* How many bytes the character at s takes, or 0 when it is none. Limits are those of RFC 3629. */
 static size_t utf8_length(const unsigned char *s, size_t left)
 {

@@ -32,6 +32,7 @@ const char *text_string(const struct text *text); /* never NULL */
 /* Small helpers on plain strings. */
 bool string_equal(const char *a, const char *b); /* both may be NULL; NULL equals NULL only */
 bool string_starts(const char *string, const char *prefix);
+bool string_ends(const char *string, const char *end);
 bool string_is_in(const char *string, const char *const *words); /* words ends with NULL */
 bool string_is_utf8(const char *bytes, size_t length); /* no overlong forms, no surrogates */
 /* A character on which a terminal acts instead of showing it: U+0000 to U+001F and U+007F to

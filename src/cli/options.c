@@ -44,6 +44,8 @@ static const struct {
     { "alerts", NULL, "print names and subjects only" },
     { "apply", NULL, NONE },
     { "attach", NONE, NONE },
+    { "backup", NULL, NONE },
+    { "check", NULL, NONE },
     { "choose", NULL, NONE },
     { "completion", NONE, NONE },
     { "config", NULL, NONE },
@@ -65,6 +67,7 @@ static const struct {
     { "report", NULL, NONE },
     { "reservations", NULL, "print names only" },
     { "reserve", NULL, "print the name only" },
+    { "restore", NULL, NONE },
     { "scale", NULL, NONE },
     { "serve", NONE, NONE },
     { "top", NULL, "print the IDs of the jobs only" },
@@ -79,8 +82,8 @@ static const struct {
 
 const char *option_meaning(const struct command *command, const struct option_entry *option)
 {
-    static const char *const no_clients[] = { "completion", "exporter", "help", "import",
-                                              "replay",     "version",  NULL };
+    static const char *const no_clients[] = { "backup", "check",  "completion", "exporter", "help",
+                                              "import", "replay", "restore",    "version",  NULL };
     const char *meaning = option->meaning;
     bool is_json = option == &options_common[COMMON_JSON];
 

@@ -229,8 +229,9 @@ static bool asks_for_help(char *const *words)
 
 bool remote_takes(char *const *words)
 {
-    static const char *const names[] = { "doctor", "replay", NULL };
-    static const char *const by_ssh[] = { "doctor", "down", "replay", "up", NULL };
+    static const char *const names[] = { "backup", "check", "doctor", "replay", "restore", NULL };
+    static const char *const by_ssh[] = { "backup", "check",   "doctor", "down",
+                                          "replay", "restore", "up",     NULL };
 
     return remote_is_given() && !asks_for_help(words) &&
            string_is_in(words[0], https_is_url(host()) ? names : by_ssh);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/snapshot/snapshot.h"
+#include "daemon/loading.h"
 #include "io/log.h"
 
 enum {
@@ -104,54 +105,19 @@ const char *hub_trouble(const void *user)
     return hub->is_in_trouble ? hub->trouble.text : NULL;
 }
 
-struct loading {
-    struct state *state;
-    struct arena arena;
-};
-
-static int fold_record(void *user, const struct journal_record *record, struct error *err)
-{
-    struct loading *loading = user;
-    struct event event;
-
-    arena_clear(&loading->arena);
-    int code = event_decode(record->bytes, record->length, &loading->arena, &event, err);
-    if (code == 0)
-        code = state_apply(loading->state, &event, err);
-    return code < 0 ? error_prefix(err, code, "journal: record %" PRIu64, record->sequence) : 0;
-}
-
-/* The state as the journal has it: the newest snapshot, and what came after. */
+/* The state as the journal has it. */
 static int load(struct hub *hub, struct error *err)
 {
-    AUTO_RELEASE(text) struct text bytes = { 0 };
-    struct loading loading = { 0 };
-    uint64_t sequence = 0;
+    struct state *state = NULL;
 
-    int code = journal_snapshot_load(hub->journal, &bytes, &sequence, err);
-    if (code == 0 && sequence > 0) {
-        code = snapshot_load(bytes.bytes, bytes.length, &loading.state, err);
-        if (code < 0) { /* the records make up for it */
-            log_line(LOG_WARNING, "an unusable snapshot is skipped reason='%s'", err->text);
-            sequence = 0;
-            code = 0;
-        }
-    }
-    if (!loading.state)
-        loading.state = state_create();
-    if (code == 0)
-        code = journal_read(hub->journal, sequence + 1, fold_record, &loading, err);
-    arena_release(&loading.arena);
-    if (code < 0) {
-        state_destroy(loading.state);
+    int code = state_load(hub->journal, &state, &hub->snapshot_at, err);
+    if (code < 0)
         return code;
-    }
     brain_destroy(hub->brain);
     state_destroy(hub->state);
-    hub->state = loading.state;
+    hub->state = state;
     hub->state->touched = &hub->touched;
     hub->brain = brain_create(hub->state);
-    hub->snapshot_at = sequence;
     hub->rules = hub->state->settings.watch;
     return 0;
 }

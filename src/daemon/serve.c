@@ -13,7 +13,9 @@
 #include "cli/command.h"
 #include "daemon/daemon.h"
 #include "io/file.h"
+#include "io/log.h"
 #include "io/paths.h"
+#include "io/reserve.h"
 
 enum {
     STATE,
@@ -150,6 +152,9 @@ static int serve(struct daemon_options *options, struct error *err)
         code = make_places(options, err);
     if (code == 0 && options->for_all_users)
         code = drop_groups(err);
+    if (code == 0 && reserve_prepare(options->state_dir) == RESERVE_USED)
+        log_line(LOG_WARNING, "the disk is full: the daemon starts with its reserve state=%s",
+                 options->state_dir);
     return code == 0 ? daemon_run(options, err) : code;
 }
 

@@ -48,6 +48,9 @@ enum journal_mode {
  * read), -EPROTONOSUPPORT (written by a newer version), -EBADMSG (damaged, not a journal, or
  * durable records are missing). */
 int journal_open(const char *dir, enum journal_mode mode, struct journal **ret, struct error *err);
+/* Take the lock of a directory alone, to change its files; closing *ret_fd releases it. Fails with
+ * -EBUSY (a daemon uses the directory). */
+int journal_lock(const char *dir, int *ret_fd, struct error *err);
 void journal_close(struct journal *journal); /* NULL is fine; an open batch is lost */
 
 static inline void journal_auto_destroy(struct journal **journal)

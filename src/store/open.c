@@ -49,8 +49,7 @@ static int set_lock(int fd)
     return 0;
 }
 
-/* Fails with -EBUSY, naming the holder, or as open(). The descriptor is the lock. */
-static int lock_take(const char *dir, int *ret_fd, struct error *err)
+int journal_lock(const char *dir, int *ret_fd, struct error *err)
 {
     AUTO_FREE char *path = mem_printf("%s/lock", dir);
     char text[PID_LENGTH + 1];
@@ -307,7 +306,7 @@ static int open_writer(struct journal *journal, const char *dir, bool accepts, s
 {
     bool is_empty;
 
-    int code = lock_take(dir, &journal->lock_fd, err);
+    int code = journal_lock(dir, &journal->lock_fd, err);
     if (code == 0)
         code = make_file(dir, journal->path, err);
     if (code == 0)

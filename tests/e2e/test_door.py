@@ -400,7 +400,7 @@ def test_the_command_line_works_with_a_token(box):
     assert re.search(r"^ *%s +train.sh" % number, box.tarn("ls", "-a", TARN_HOST=box.url).stdout, re.M)
     done = box.tarn("drain", "n1", TARN_HOST=box.url, status=1)
     assert done.stderr == "tarn: the scope of the token is 'submit'; expected 'admin'\n"
-    for verb in ("doctor", "replay"):
+    for verb in ("backup", "check", "doctor", "replay", "restore"):
         assert verb + ": not over HTTPS" in box.tarn(verb, TARN_HOST=box.url, status=1).stderr
     assert "the daemon is running" in box.tarn("up", TARN_HOST=box.url).stderr
     assert "expected 'admin'" in box.tarn("down", TARN_HOST=box.url, status=1).stderr

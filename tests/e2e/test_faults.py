@@ -492,6 +492,23 @@ def test_a_full_disk_refuses_and_recovers_by_itself(small_disk, make_daemon, tmp
     check_nothing_is_left(daemon)
 
 
+def test_a_daemon_starts_on_a_full_disk(small_disk, make_daemon):
+    """After a clean end no database has a log any more; a start makes new ones."""
+    daemon = disk_daemon(make_daemon, small_disk)
+    number = daemon.api.submit(run="sleep 3600", gpus=4)
+    daemon.api.wait_state(number, "running")
+    daemon.terminate()
+    fill(small_disk)
+    daemon.start()
+    assert daemon.api.job(number)["state"] == "running"
+    wait_until("it refuses", lambda: refuses_for_space(daemon.api))
+    os.unlink(os.path.join(small_disk, "filler"))
+    wait_until("it says that all is well", lambda: daemon.api.get("/v1/daemon")["disk_full"] is False)
+    daemon.api.post("/v1/jobs/%d/cancel" % number)
+    assert daemon.api.wait_end(number)["result"] == "cancelled"
+    check_journal(daemon)
+
+
 def test_a_withdrawal_while_the_disk_is_full_waits_for_room(small_disk, make_daemon, tmp_path):
     """The engine says only once that its user has cancelled the job."""
     engine = os.path.join(tarn_test.BUILD, "tests", "engine", "tarn-engine-chooser.so")
@@ -531,7 +548,8 @@ def test_a_crash_while_the_disk_is_full_loses_nothing(small_disk, make_daemon, t
     daemon.kill()
     process, words = daemon.try_start()
     if words == "ready":
-        assert api.job(running)["state"] == "running" and refuses_for_space(api)
+        assert api.job(running)["state"] == "running"
+        wait_until("its reserve is used up", lambda: refuses_for_space(api))
         daemon.kill()
     else:
         assert process.returncode == 1 and "full" in words, words
@@ -539,7 +557,7 @@ def test_a_crash_while_the_disk_is_full_loses_nothing(small_disk, make_daemon, t
     wait_until("the job has ended", lambda: not daemon.leftovers())
     process, words = daemon.try_start()
     if words == "ready":
-        assert refuses_for_space(api)
+        wait_until("no room is left", lambda: refuses_for_space(api))
     os.unlink(os.path.join(small_disk, "filler"))
     if words != "ready":
         daemon.start()

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tarn backup, tarn restore and tarn check: care for a state directory. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+#include "daemon/doctor/finding.h"
+#include "daemon/upkeep/backup.h"
+#include "io/file.h"
+#include "store/journal.h"
+#include "store/sql.h"
+
+enum { STATE, ACCEPT };
+enum { LOG_BYTES_MAX = 1 << 30 };
+
+const struct option_entry options_backup[] = {
+    [STATE] = { "state", 0, "DIR", "state directory (default: as for tarn serve)" },
+    { 0 },
+};
+const struct option_entry options_restore[] = {
+    [STATE] = { "state", 0, "DIR", "state directory (default: as for tarn serve)" },
+    { 0 },
+};
+const struct option_entry options_check[] = {
+    [STATE] = { "state", 0, "DIR", "state directory (default: as for tarn serve)" },
+    [ACCEPT] = { "accept-loss", 0, NULL, "continue without records that are missing" },
+    { 0 },
+};
+
+static int failed(const struct error *err)
+{
+    fprintf(stderr, "tarn: %s\n", err->text);
+    return 1;
+}
+
+static void print_summary(const struct options *options, const char *dir,
+                          const struct state_summary *summary, const char *aside)
+{
+    json_t *said =
+        json_pack("{s:s, s:I, s:I, s:s*}", "dir", dir, "records", (json_int_t)summary->records,
+                  "jobs_left", (json_int_t)summary->jobs_left, "replaced", aside);
+
+    if (options->is_json) {
+        json_dumpf(said, stdout, JSON_INDENT(2));
+        putchar('\n');
+    }
+    json_decref(said);
+}
+
+int run_backup(const struct options *options)
+{
+    AUTO_FREE char *state = NULL;
+    struct state_summary summary;
+    struct error err;
+
+    if (options->word_count != 1)
+        return usage_wrong("backup", "expected one folder that does not exist yet");
+    int code = state_dir_find(options->values[STATE], &state, &err);
+    if (code == 0)
+        code = backup_make(state, options->words[0], &summary, &err);
+    if (code < 0)
+        return failed(&err);
+    print_summary(options, options->words[0], &summary, NULL);
+    if (!options->is_json)
+        printf("backup of %s in %s: %" PRIu64 " records, %" PRIu64 " jobs that have not ended\n"
+               "not included: outputs, scripts and data of jobs (the folders in %s)\n",
+               state, options->words[0], summary.records, summary.jobs_left, state);
+    return 0;
+}
+
+int run_restore(const struct options *options)
+{
+    AUTO_FREE char *state = NULL, *aside = NULL;
+    struct state_summary summary;
+    struct error err;
+
+    if (options->word_count != 1)
+        return usage_wrong("restore", "expected the folder of one backup");
+    int code = state_dir_find(options->values[STATE], &state, &err);
+    if (code == 0)
+        code = backup_restore(options->words[0], state, &summary, &aside, &err);
+    if (code < 0)
+        return failed(&err);
+    print_summary(options, state, &summary, aside);
+    if (!options->is_json) {
+        printf("restored in %s: %" PRIu64 " records, %" PRIu64 " jobs that have not ended\n", state,
+               summary.records, summary.jobs_left);
+        if (aside)
+            printf("what was there is in %s\n", aside);
+    }
+    return 0;
+}
+
+/* ---- check ---- */
+
+static void check_journal(const char *dir)
+{
+    struct state_summary summary;
+    struct error err;
+
+    if (state_summarize(dir, &summary, &err) < 0) {
+        finding_say(GRADE_BAD, "journal", "%s", err.text);
+        return;
+    }
+    finding_say(GRADE_OK, "journal", "%" PRIu64 " records and %" PRIu64 " blobs are intact",
+                summary.records, summary.blobs);
+    if (summary.snapshots_damaged > 0)
+        finding_say(GRADE_NOTE, "snapshots",
+                    "%" PRIu64 " of %" PRIu64
+                    " are damaged: the start reads all records, and takes longer",
+                    summary.snapshots_damaged, summary.snapshots);
+    finding_say(GRADE_OK, "state", "a daemon can start from it: %" PRIu64 " jobs have not ended",
+                summary.jobs_left);
+}
+
+static void check_database(const char *dir, const char *name, const char *what)
+{
+    AUTO_FREE char *path = mem_printf("%s/%s.db", dir, name);
+    sqlite3 *db = NULL;
+    struct error err;
+
+    if (access(path, F_OK) < 0)
+        return;
+    int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK
+                   ? sql_check(db, path, &err)
+                   : sql_error(db, path, &err);
+    sqlite3_close(db);
+    if (code < 0)
+        finding_say(GRADE_BAD, name,
+                    "%s; remove it while the daemon is down to continue without %s", err.text,
+                    what);
+    else
+        finding_say(GRADE_OK, name, "%s.db is intact", name);
+}
+
+static int keep_log(const char *log, const char *kept, struct error *err)
+{
+    AUTO_RELEASE(text) struct text bytes = { 0 };
+
+    int code = file_read(log, LOG_BYTES_MAX, &bytes, err);
+    return code < 0 ? code : file_replace(kept, text_string(&bytes), bytes.length, err);
+}
+
+/* The damaged log is kept: its pages may be needed to find out what is missing. */
+static int accept_loss(const char *dir, struct error *err)
+{
+    __attribute__((cleanup(journal_auto_destroy))) struct journal *journal = NULL;
+    AUTO_FREE char *log = mem_printf("%s/journal.db-wal", dir);
+    AUTO_FREE char *kept = mem_printf("%s.lost-%" PRId64, log, (int64_t)time(NULL));
+    bool has_log = access(log, F_OK) == 0;
+
+    int code = journal_open(dir, JOURNAL_READ, &journal, err);
+    if (code == 0)
+        return error_set(err, -EINVAL, "--accept-loss: no record is missing in %s", dir);
+    if (code != -EBADMSG)
+        return code;
+    code = has_log ? keep_log(log, kept, err) : 0;
+    if (code == 0)
+        code = journal_open(dir, JOURNAL_WRITE_WITH_LOSS, &journal, err);
+    if (code == 0)
+        finding_say(GRADE_NOTE, "loss", "the journal continues after record %" PRIu64 "%s%s",
+                    journal_last(journal), has_log ? "; the damaged log is kept in " : "",
+                    has_log ? kept : "");
+    return code;
+}
+
+int run_check(const struct options *options)
+{
+    AUTO_FREE char *dir = NULL;
+    struct error err;
+
+    if (options->word_count > 1 || (options->word_count == 1 && options->values[STATE]))
+        return usage_wrong("check", "expected one folder");
+    int code = state_dir_find(options->word_count == 1 ? options->words[0] : options->values[STATE],
+                              &dir, &err);
+    if (code < 0)
+        return failed(&err);
+    findings_begin(options->is_json);
+    if (options->values[ACCEPT] && accept_loss(dir, &err) < 0)
+        finding_say(GRADE_BAD, "loss", "%s", err.text);
+    check_journal(dir);
+    check_database(dir, "readings", "the history of readings");
+    check_database(dir, "estimates", "the record of past estimates");
+    check_database(dir, "alerts", "the record of alerts that were sent");
+    return findings_end() ? 0 : 1;
+}

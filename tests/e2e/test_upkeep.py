@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tarn backup, restore and check: a state directory that is copied, damaged and brought back."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+import tarn_test
+from tarn_test import TARN
+
+
+@pytest.fixture
+def shell(daemon):
+    daemon.out = str(os.path.join(daemon.root, "backup"))
+    return daemon
+
+
+def tarn(daemon, *words, status=0):
+    done = subprocess.run([TARN] + list(words), env=daemon.own_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          timeout=tarn_test.PATIENCE_S)
+    assert done.returncode == status, (words, done.stdout, done.stderr)
+    return done.stdout if status == 0 else done.stdout + done.stderr
+
+
+def findings(daemon, *words, status=0):
+    return {line["what"]: line for line in json.loads(tarn(daemon, "check", "--json", *words, status=status))}
+
+
+def test_a_backup_of_a_daemon_that_runs_brings_its_jobs_back(shell):
+    api = shell.api
+    ended = api.submit(run="true")
+    api.wait_end(ended)
+    held = [api.submit(run="echo %d" % i, hold=True, env={"SIZE": "x" * 5000}) for i in range(20)]
+    said = tarn(shell, "backup", shell.out)
+    assert "20 jobs that have not ended" in said and "not included: outputs" in said
+    manifest = json.loads(tarn_test.read_file(os.path.join(shell.out, "backup.json")))
+    assert sorted(os.listdir(shell.out)) == sorted(manifest["files"] + ["backup.json", "journal.last"])
+    assert {"journal.db", "readings.db"} <= set(manifest["files"])
+    assert all(os.stat(os.path.join(shell.out, name)).st_mode & 0o077 == 0 for name in os.listdir(shell.out))
+    assert {line["grade"] for line in findings(shell, shell.out).values()} == {"ok"}
+
+    later = api.submit(run="true")
+    api.wait_end(later)
+    assert "tarn daemon with pid" in tarn(shell, "restore", shell.out, status=1)
+    shell.terminate()
+    said = tarn(shell, "restore", shell.out)
+    assert "20 jobs that have not ended" in said
+    aside = said.split("what was there is in ")[1].strip()
+    assert "journal.db" in os.listdir(aside)
+    shell.start()
+    assert [job["id"] for job in api.jobs()] == [ended] + held
+    api.post("/v1/jobs/%d/release" % held[3])
+    assert api.wait_end(held[3])["result"] == "ok"
+    shell.verify()
+    assert {line["grade"] for line in findings(shell).values()} == {"ok"}
+
+
+def test_a_backup_restores_on_another_machine(shell, make_daemon):
+    number = shell.api.submit(run="echo moved", hold=True)
+    tarn(shell, "backup", shell.out)
+    other = make_daemon()
+    said = json.loads(tarn(other, "restore", "--json", shell.out))
+    assert said["jobs_left"] == 1 and "replaced" not in said
+    other.start()
+    other.api.post("/v1/jobs/%d/release" % number)
+    assert other.api.wait_end(number)["result"] == "ok"
+    assert other.api.output(number) == "moved\n"
+
+
+def test_a_job_that_runs_prevents_a_restore(shell):
+    number = shell.api.submit(run="sleep 3600")
+    shell.api.wait_state(number, "running")
+    tarn(shell, "backup", shell.out)
+    shell.kill()
+    said = tarn(shell, "restore", shell.out, status=1)
+    assert "job %d still runs" % number in said and "tarn down --kill" in said
+    shell.start()
+    assert shell.api.job(number)["state"] == "running"
+
+
+def test_a_damaged_log_is_reported_and_the_loss_can_be_accepted(shell):
+    for i in range(60):
+        shell.api.submit(run="true", hold=True, name="job%d" % i)
+    shell.kill()
+    log = os.path.join(shell.state, "journal.db-wal")
+    with open(log, "r+b") as file:
+        file.seek(os.path.getsize(log) * 2 // 3)
+        byte = file.read(1)[0]
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte ^ 0xFF]))
+    before = tarn_test_bytes(log)
+    for _ in range(2):
+        process, words = shell.try_start()
+        assert process.returncode == 1 and "are missing, although they were durable" in words, words
+    found = findings(shell, status=1)
+    assert found["journal"]["grade"] == "bad" and "tarn restore" in found["journal"]["text"]
+    assert tarn_test_bytes(log) == before
+
+    said = tarn(shell, "check", "--accept-loss")
+    kept = said.split("the damaged log is kept in ")[1].split("\n")[0]
+    assert tarn_test_bytes(kept) == before
+    shell.start()
+    left = shell.api.jobs()
+    assert 0 < len(left) < 60
+    assert [job["name"] for job in left] == ["job%d" % i for i in range(len(left))]
+    shell.api.post("/v1/jobs/%d/release" % left[0]["id"])
+    shell.api.wait_end(left[0]["id"])
+    shell.terminate()
+    assert "no record is missing" in tarn(shell, "check", "--accept-loss", status=1)
+
+
+def tarn_test_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def test_what_is_no_backup_is_refused_and_nothing_changes(shell, tmp_path):
+    number = shell.api.submit(run="true", hold=True)
+    tarn(shell, "backup", shell.out)
+    shell.terminate()
+    files = {name: tarn_test_bytes(os.path.join(shell.state, name)) for name in ("journal.db", "journal.last")}
+
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "it has no backup.json" in tarn(shell, "restore", str(empty), status=1)
+    assert "not a backup" in tarn(shell, "restore", str(tmp_path / "none"), status=1)
+
+    for change, words in (({"format": 2}, "this tarn knows up to 1"), ({"files": ["../x"]}, "damaged"), ({"files": None}, "damaged")):
+        other = tmp_path / ("changed%d" % len(os.listdir(tmp_path)))
+        shutil.copytree(shell.out, other)
+        manifest = json.loads((other / "backup.json").read_text())
+        manifest.update(change)
+        (other / "backup.json").write_text(json.dumps(manifest))
+        assert words in tarn(shell, "restore", str(other), status=1)
+
+    torn = tmp_path / "torn"
+    shutil.copytree(shell.out, torn)
+    with open(torn / "journal.db", "r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * 16384)
+    assert "damaged" in tarn(shell, "restore", str(torn), status=1)
+    assert findings(shell, str(torn), status=1)["journal"]["grade"] == "bad"
+
+    assert {name: tarn_test_bytes(os.path.join(shell.state, name)) for name in files} == files
+    assert not [name for name in os.listdir(shell.state) if name.startswith("replaced")]
+    assert "exists and is not empty" in tarn(shell, "backup", shell.out, status=1)
+    assert "expected one folder" in tarn(shell, "backup", status=2)
+    assert "there is none" in tarn(shell, "backup", "--state", str(empty), str(tmp_path / "b"), status=1)
+    assert not (tmp_path / "b").exists()
+    shell.start()
+    assert shell.api.job(number)["state"] == "held"
+
+
+@pytest.mark.skipif(not tarn_test.IS_ROOT, reason="needs root, to act as another user")
+def test_another_user_learns_nothing_of_the_state(shell, tmp_path):
+    if tarn_test.WHY_NOT_AS_OTHERS:
+        pytest.skip(tarn_test.WHY_NOT_AS_OTHERS)
+    shell.api.submit(run="true", hold=True)
+    done = subprocess.run([TARN, "backup", "--state", shell.state, "/tmp/never-%d" % os.getpid()], user=65534, group=65534, extra_groups=[],
+                          cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(shell.own_environment(), HOME="/"))
+    assert done.returncode == 1 and "Permission denied" in done.stderr, done
+    assert not os.path.exists("/tmp/never-%d" % os.getpid())
