@@ -52,6 +52,10 @@ struct control_clock {
     const void *user;
     usec_t (*now)(const void *user);        /* journal time */
     usec_t (*wall_ahead)(const void *user); /* offset to wall time */
+    /* The offset that the times in the state are right for. NULL in a copy: the current one. */
+    usec_t (*noted_ahead)(const void *user);
+    void (*note_ahead)(void *noter, usec_t ahead); /* inside run */
+    void *noter;
 };
 
 /* Blobs, stored once per content. NULL in a copy of the state: nothing is stored. */

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "control/submit.h"
+#include "control/tend.h"
 #include "control/times.h"
 #include "wire/json.h"
 
@@ -15,7 +16,7 @@ enum { DOCUMENT_MAX = 32 << 20 };
 struct news {
     uint64_t job;
     const char *trouble;
-    bool is_clock_set;
+    usec_t next; /* where only the clock was set; 0: the time after this one */
 };
 
 /* Schedules are in whole minutes of wall time, which drifts against journal time. The due time is
@@ -34,19 +35,23 @@ static void emit_entry(const struct control *control, const struct event_cron *e
 {
     struct event event = { .kind = EVENT_CRON, .cron = *entry };
 
-    event.cron.next = news->is_clock_set
-                          ? times_next_cron(control, entry->schedule, control_wall(control))
-                          : next_of(control, entry);
-    event.cron.fired = news->is_clock_set ? entry->fired : control_now(control);
+    event.cron.next = news->next ? news->next : next_of(control, entry);
+    event.cron.fired = news->next ? entry->fired : control_now(control);
     event.cron.count += news->job > 0;
     event.cron.job = news->job > 0 ? news->job : entry->job;
-    event.cron.trouble = news->is_clock_set ? entry->trouble : news->trouble;
+    event.cron.trouble = news->next ? entry->trouble : news->trouble;
     control_emit(control, event);
 }
 
-void cron_renew(const struct control *control, const struct event_cron *entry)
+/* After a short step the wall time of the next run remains: a run that the step passed over is due
+ * at once. */
+void cron_renew(const struct control *control, const struct event_cron *entry, usec_t step)
 {
-    emit_entry(control, entry, &(struct news){ .is_clock_set = true });
+    bool is_short = step != 0 && step < TEND_STEP_MAX && step > -TEND_STEP_MAX;
+    usec_t next = is_short ? entry->next - step
+                           : times_next_cron(control, entry->schedule, control_wall(control));
+
+    emit_entry(control, entry, &(struct news){ .next = next > 1 ? next : 1 });
 }
 
 struct firing {

@@ -9,8 +9,9 @@
 /* Enqueue a change that submits the job, if it is due. */
 void cron_fire(const struct control *control, uint64_t id);
 
-/* Recompute the next time after the clock was set. Inside a change. */
-void cron_renew(const struct control *control, const struct event_cron *entry);
+/* Recompute the next time after the wall clock was set forward by `step` (tend.h). Inside a change.
+ */
+void cron_renew(const struct control *control, const struct event_cron *entry, usec_t step);
 
 /* Allowed for the owner and administrators. Inside a change. */
 int cron_remove(const struct control *control, const struct identity *who, uint64_t id,

@@ -11,8 +11,29 @@
 struct tending {
     struct change change;
     const struct control *control;
-    bool is_other_clock;
+    bool is_first;
+    usec_t before, step; /* set by run: the offset of before, and by how much the clock was set */
 };
+
+static usec_t noted_ahead(const struct control *control)
+{
+    const struct control_clock *clock = &control->clock;
+
+    return clock->noted_ahead ? clock->noted_ahead(clock->user) : control_wall_ahead(control);
+}
+
+/* By how much the wall clock was set forward. It drifts a little against journal time, too. */
+static usec_t clock_step(const struct control *control)
+{
+    usec_t step = control_wall_ahead(control) - noted_ahead(control);
+
+    return step > USEC_PER_SEC || step < -USEC_PER_SEC ? step : 0;
+}
+
+static bool is_other(const struct tending *tending)
+{
+    return tending->is_first || tending->step != 0;
+}
 
 /* Daily; a dense window that is expanded for less than two days is due after half of that. */
 static usec_t due_at(const struct window *window)
@@ -33,7 +54,7 @@ static void renew_windows(struct tending *tending, struct times *times)
 
     for (size_t i = 0; i < agenda->windows.count; i++) {
         const struct window *window = agenda->windows.items[i];
-        if (due_at(window) == USEC_NEVER || (!tending->is_other_clock && due_at(window) > now))
+        if (due_at(window) == USEC_NEVER || (!is_other(tending) && due_at(window) > now))
             continue;
         /* A window that cannot be expanded any more (its zone is gone) stays as it is. */
         times_add_window(times, control, agenda->timezone, window->name, window->words, &err);
@@ -68,11 +89,49 @@ static void renew_crons(struct tending *tending)
 {
     const struct agenda *agenda = &control_state(tending->control)->agenda;
 
-    for (size_t i = 0; tending->is_other_clock && i < agenda->crons.count; i++) {
+    for (size_t i = 0; i < agenda->crons.count; i++) {
         const struct event_cron *entry = &agenda->crons.items[i];
         if (entry->next > control_now(tending->control))
-            cron_renew(tending->control, entry);
+            cron_renew(tending->control, entry, tending->step);
     }
+}
+
+/* Users state begin times and deadlines in wall time; the state has them in journal time. */
+static void move_job(struct tending *tending, const struct job *job)
+{
+    usec_t step = tending->step, now = control_now(tending->control);
+    struct event_update update = { .job = job->id };
+
+    if (job->begin > now && !job_is_active(job)) {
+        update.has_begin = true;
+        update.begin = job->begin - step > 1 ? job->begin - step : 1;
+    }
+    if (job->deadline > 0)
+        update.deadline = job->deadline - step > 1 ? job->deadline - step : 1;
+    if (update.has_begin || update.deadline > 0)
+        control_emit(tending->control, (struct event){ .kind = EVENT_UPDATE, .update = update });
+}
+
+static void move_jobs(struct tending *tending)
+{
+    const struct job *next;
+
+    for (const struct job *job = control_state(tending->control)->first_job; job; job = next) {
+        next = job->next;
+        if (job->state != JOB_ENDED)
+            move_job(tending, job);
+    }
+}
+
+static void follow_clock(struct tending *tending)
+{
+    const struct control_clock *clock = &tending->control->clock;
+
+    renew_crons(tending);
+    if (tending->step != 0)
+        move_jobs(tending);
+    if (clock->note_ahead)
+        clock->note_ahead(clock->noter, control_wall_ahead(tending->control));
 }
 
 static int run_tend(struct change *change, struct error *err)
@@ -82,19 +141,27 @@ static int run_tend(struct change *change, struct error *err)
     struct times times = { 0 };
 
     (void)err;
+    tending->before = noted_ahead(tending->control);
+    tending->step = clock_step(tending->control);
     renew_windows(tending, &times);
     times_release(&times);
     if (times_zone(control_state(tending->control)->agenda.timezone, &zone, NULL) == 0)
         remove_over(tending, zone);
-    renew_crons(tending);
+    if (is_other(tending))
+        follow_clock(tending);
     return 0;
 }
 
+/* What fails is tried again by the next tend(), which needs the offset of before. */
 static void done_tend(struct change *change, int code, const struct error *err)
 {
-    (void)code; /* the next tend() tries again */
+    struct tending *tending = CONTAINER_OF(change, struct tending, change);
+    const struct control_clock *clock = &tending->control->clock;
+
     (void)err;
-    free(CONTAINER_OF(change, struct tending, change));
+    if (code < 0 && is_other(tending) && clock->note_ahead)
+        clock->note_ahead(clock->noter, tending->before);
+    free(tending);
 }
 
 /* When a reservation made by command may be over. */
@@ -105,11 +172,11 @@ static usec_t look_at(const struct control *control, const struct reservation *r
     return reservation->maker[0] ? window_next_edge(window, control_now(control)) : USEC_NEVER;
 }
 
-usec_t tend(const struct control *control, bool is_other_clock)
+usec_t tend(const struct control *control, bool is_first)
 {
     const struct agenda *agenda = &control_state(control)->agenda;
     usec_t now = control_now(control), next = USEC_NEVER;
-    bool is_due = is_other_clock;
+    bool is_due = is_first || clock_step(control) != 0;
 
     for (size_t i = 0; i < agenda->windows.count; i++) {
         usec_t at = due_at(agenda->windows.items[i]);
@@ -125,7 +192,7 @@ usec_t tend(const struct control *control, bool is_other_clock)
         struct tending *tending = mem_zero(1, sizeof(*tending));
         *tending = (struct tending){ .change = { .run = run_tend, .done = done_tend },
                                      .control = control,
-                                     .is_other_clock = is_other_clock };
+                                     .is_first = is_first };
         control_enqueue(control, &tending->change);
     }
     for (size_t i = 0; i < agenda->crons.count; i++) {

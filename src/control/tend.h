@@ -5,13 +5,17 @@
 /* tend - performs actions that depend on the wall clock
  *
  * These are: expanding windows further ahead, removing ended reservations, submitting repeating
- * jobs.
+ * jobs, and, after the wall clock was set, moving begin times, deadlines and the next times of
+ * repeating jobs, so that they remain at their wall times. A repeating job that a step of less than
+ * TEND_STEP_MAX passes over is submitted once; after a step back it is not submitted again.
  */
 
 #include "control/control.h"
 
-/* Enqueue the due actions. is_other_clock: the wall clock was set, or its zone changed. Returns the
+#define TEND_STEP_MAX (3 * USEC_PER_HOUR)
+
+/* Enqueue the due actions. is_first: since the start; the time zone may be another one. Returns the
  * time of the next call, or USEC_NEVER. */
-usec_t tend(const struct control *control, bool is_other_clock);
+usec_t tend(const struct control *control, bool is_first);
 
 #endif

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "io/file.h"
+#include "io/log.h"
 
 static usec_t read_clock(clockid_t which)
 {
@@ -35,11 +36,37 @@ usec_t clock_wall_ahead(const void *clock)
     return read_clock(CLOCK_REALTIME) - clock_now(clock);
 }
 
+usec_t clock_noted_ahead(const void *clock)
+{
+    return ((const struct clock *)clock)->ahead;
+}
+
 /* Kept as "BOOT_ID OFFSET WALL_AHEAD". */
+static void keep(const struct clock *clock, struct journal *journal)
+{
+    char boot[64], line[160];
+
+    read_boot_id(boot);
+    snprintf(line, sizeof(line), "%s %" PRId64 " %" PRId64, boot[0] ? boot : "unknown",
+             clock->offset, clock->ahead);
+    journal_meta_set(journal, "clock", line);
+}
+
+void clock_note_ahead(struct clock *clock, struct journal *journal, usec_t ahead)
+{
+    usec_t step = ahead - clock->ahead;
+
+    if (step > USEC_PER_SEC || step < -USEC_PER_SEC)
+        log_line(LOG_NOTICE, "times follow the wall clock, which was set step=%" PRId64 "s",
+                 step / USEC_PER_SEC);
+    clock->ahead = ahead;
+    keep(clock, journal);
+}
+
 int clock_start(struct clock *clock, struct journal *journal, usec_t latest, struct error *err)
 {
     AUTO_RELEASE(text) struct text kept = { 0 };
-    char boot[64], kept_boot[64] = "", line[160];
+    char boot[64], kept_boot[64] = "";
     usec_t offset = 0, wall_ahead = 0;
 
     int code = journal_meta_get(journal, "clock", &kept, err);
@@ -59,8 +86,7 @@ int clock_start(struct clock *clock, struct journal *journal, usec_t latest, str
     if (since_boot + clock->offset <= latest)
         clock->offset = latest + 1 - since_boot;
 
-    snprintf(line, sizeof(line), "%s %" PRId64 " %" PRId64, boot[0] ? boot : "unknown",
-             clock->offset, clock_wall_ahead(clock));
-    journal_meta_set(journal, "clock", line);
+    clock->ahead = fields == 3 ? wall_ahead : clock_wall_ahead(clock);
+    keep(clock, journal);
     return 0;
 }

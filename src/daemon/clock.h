@@ -15,6 +15,7 @@
 
 struct clock {
     usec_t offset; /* journal time minus boot time */
+    usec_t ahead;  /* wall time minus journal time that the times in the state are right for */
 };
 
 /* latest: the time of the last event in the journal. Adds the values to store to the batch. */
@@ -22,5 +23,9 @@ int clock_start(struct clock *clock, struct journal *journal, usec_t latest, str
 /* clock: a struct clock. These functions fill a port (control/control.h). */
 usec_t clock_now(const void *clock);
 usec_t clock_wall_ahead(const void *clock); /* wall time minus journal time */
+usec_t clock_noted_ahead(const void *clock);
+
+/* The times in the state are right for another offset now. Adds it to the batch. */
+void clock_note_ahead(struct clock *clock, struct journal *journal, usec_t ahead);
 
 #endif

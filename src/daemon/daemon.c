@@ -45,7 +45,7 @@ struct daemon {
     uv_signal_t term, interrupt;
     uv_timer_t ending;
     uv_timer_t tending; /* what hangs on the wall clock */
-    usec_t wall_ahead;  /* as it was seen last */
+    bool has_tended;    /* since the start */
     struct hub *hub;
     struct config *config; /* of --config, until it is applied; NULL: none */
     struct engine *engine;
@@ -156,7 +156,7 @@ static void stop(void *user, bool kill_jobs)
         uv_timer_start(&daemon->ending, on_stop_asked, KILL_LOOK_MS, 0);
 }
 
-enum { TEND_MS = 10000 }; /* so often the wall clock is looked at */
+enum { TEND_MS = 2000 }; /* so often the wall clock is looked at */
 
 static void on_tend(uv_timer_t *timer);
 
@@ -167,18 +167,14 @@ static void tend_soon(void *user)
     uv_timer_start(&daemon->tending, on_tend, 0, 0);
 }
 
-/* The wall clock drifts a little against journal time; more than a second means it was set. */
 static void on_tend(uv_timer_t *timer)
 {
     struct daemon *daemon = timer->data;
     const struct clock *clock = hub_clock(daemon->hub);
-    usec_t ahead = clock_wall_ahead(clock), change = ahead - daemon->wall_ahead;
-    bool is_other = change > USEC_PER_SEC || change < -USEC_PER_SEC;
     uint64_t delay = TEND_MS;
-
-    if (is_other)
-        daemon->wall_ahead = ahead;
-    usec_t next = tend(&daemon->ports.control, is_other), now = clock_now(clock);
+    usec_t next = tend(&daemon->ports.control, !daemon->has_tended);
+    usec_t now = clock_now(clock);
+    daemon->has_tended = true;
     if (next > now && next - now < (usec_t)TEND_MS * USEC_PER_MS)
         delay = (uint64_t)((next - now + USEC_PER_MS - 1) / USEC_PER_MS);
     if (hub_trouble(daemon->hub))
@@ -404,7 +400,8 @@ static void fill_control(struct daemon *daemon)
 
     daemon->ports.control = (struct control){
         .world = { daemon->hub, hub_state, hub_emit, hub_enqueue },
-        .clock = { clock, clock_now, clock_wall_ahead },
+        .clock = { clock, clock_now, clock_wall_ahead, clock_noted_ahead, hub_note_ahead,
+                   daemon->hub },
         .blobs = { hub_journal(daemon->hub), journal_blob_add, journal_blob_get },
         .watchers = { daemon, tend_soon, describe },
         .grace = daemon->options->grace,

@@ -88,6 +88,13 @@ const struct clock *hub_clock(const struct hub *hub)
     return &hub->clock;
 }
 
+void hub_note_ahead(void *user, usec_t ahead)
+{
+    struct hub *hub = user;
+
+    clock_note_ahead(&hub->clock, hub->journal, ahead);
+}
+
 void hub_stop_planning(struct hub *hub)
 {
     hub->has_stopped_planning = true;

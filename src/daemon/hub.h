@@ -58,6 +58,8 @@ struct brain *hub_brain(const void *hub);
 const struct watch_rules *hub_rules(const struct hub *hub);
 struct journal *hub_journal(const struct hub *hub);
 const struct clock *hub_clock(const struct hub *hub);
+/* clock_note_ahead(). */
+void hub_note_ahead(void *hub, usec_t ahead);
 
 /* A report from outside: it has happened, so it is kept until it is durable. Texts are copied. */
 void hub_report(void *hub, const struct event *event);

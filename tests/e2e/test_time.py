@@ -353,6 +353,63 @@ def test_a_wall_clock_that_is_set_moves_the_windows(clocked):
     wait_until("it is not", lambda: queue(api, "research")["limit"] is None)
 
 
+def in_wall_time(clocked, seconds):
+    return datetime.datetime.fromtimestamp(clocked.wall() + seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def about(clocked, text):
+    """Seconds from now on the wall clock."""
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() - clocked.wall()
+
+
+@pytest.mark.parametrize("is_up", (True, False), ids=("running", "down"))
+def test_times_of_jobs_stay_at_the_wall_clock_when_it_is_set(clocked, is_up):
+    clocked.minute_in(50)
+    clocked.start()
+    api = clocked.api
+    begin, late, deadline = (in_wall_time(clocked, 3600 * hours) for hours in (1, 5, 8))
+    soon, later = (api.submit(run="true", begin=at, deadline=deadline, estimate="1m", **SMALL) for at in (begin, late))
+    free = api.submit(run="true", **SMALL)
+    api.wait_end(free)
+
+    def step(seconds):
+        if not is_up:
+            clocked.kill()
+        clocked.set_shift(clocked.shift + seconds)
+        if not is_up:
+            clocked.start()
+
+    step(-7200)
+    wait_until("it is moved", lambda: about(clocked, api.job(soon)["begin"]) > 9000)
+    assert abs(about(clocked, api.job(soon)["begin"]) - 3 * 3600) < 60
+    assert abs(about(clocked, api.job(soon)["deadline"]) - 10 * 3600) < 60
+    step(3 * 3600 + 60)
+    assert api.wait_end(soon)["result"] == "ok"
+    assert api.job(later)["state"] in ("queued", "waiting", "held") and abs(about(clocked, api.job(later)["begin"]) - 4 * 3600) < 200
+    step(86400)
+    assert api.wait_end(later)["result"] == "ok"
+    clocked.terminate()
+    assert "all the same" in clocked.verify()
+
+
+def test_a_repeating_job_that_a_step_passes_over_is_submitted_once_and_not_repeated(clocked):
+    clocked.minute_in(50)
+    clocked.start()
+    api = clocked.api
+    minute = datetime.datetime.fromtimestamp(clocked.wall() + 1800, datetime.timezone.utc)
+    api.submit(run="true", schedule="%d %d * * *" % (minute.minute, minute.hour), **SMALL)
+    entry = lambda: api.get("/v1/cron")["cron"][0]
+    assert entry()["count"] == 0
+    clocked.set_shift(clocked.shift + 3600)
+    wait_until("it is submitted", lambda: entry()["count"] == 1)
+    clocked.set_shift(clocked.shift - 3600)
+    wait_until("its next time is tomorrow", lambda: about(clocked, entry()["next"]) > 86400)
+    clocked.set_shift(clocked.shift + 3600)
+    wait_until("the clock was noticed", lambda: about(clocked, entry()["next"]) < 86400)
+    time.sleep(1)
+    assert entry()["count"] == 1
+
+
 def test_the_simulator_reads_the_same_words(tmp_path):
     """At night one of the two GPUs is for all queues: what came in the evening waits for the morning."""
     def waits(**more):

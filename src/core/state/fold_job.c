@@ -286,6 +286,8 @@ static int fold_update(struct state *state, struct job *job, const struct event_
         job->max_duration = event->max_duration;
     if (event->has_begin && !job_is_active(job))
         job->begin = event->begin;
+    if (event->deadline > 0)
+        job->deadline = event->deadline;
     if (job_is_active(job))
         state_notify(state, job, false);
     else if (job->state != JOB_ENDED)
