@@ -95,10 +95,14 @@ struct leaver {
 
 typedef LIST(struct leaver) leaver_list;
 
-/* By the work that is repeated per GPU, least first; among equals, the job that started last. */
+/* Lower priorities first; then by the work that is repeated per GPU, least first; among equals, the
+ * job that started last. */
 static int compare_leavers(const void *left, const void *right)
 {
     const struct leaver *a = left, *b = right;
+
+    if (a->job->priority != b->job->priority)
+        return a->job->priority < b->job->priority ? -1 : 1;
     int sign = wide_compare((uint64_t)a->lost + 1, (uint64_t)a->milli + 1, (uint64_t)b->lost + 1,
                             (uint64_t)b->milli + 1);
 

@@ -43,10 +43,14 @@ static int64_t cost_of(const struct job *job, usec_t now)
     return cost < INT64_MAX / 4096 ? (int64_t)cost : INT64_MAX / 4096;
 }
 
-/* By cost per GPU, least first; among equals, the job that started last. */
+/* Lower priorities first: a job of a higher one would preempt those of its queue in its turn. Then
+ * by cost per GPU, least first; among equals, the job that started last. */
 static int compare_victims(const void *left, const void *right)
 {
     const struct victim *a = left, *b = right;
+
+    if (a->job->priority != b->job->priority)
+        return a->job->priority < b->job->priority ? -1 : 1;
     int sign = wide_compare((uint64_t)a->cost, (uint64_t)b->held.of[RESOURCE_GPUS],
                             (uint64_t)b->cost, (uint64_t)a->held.of[RESOURCE_GPUS]);
 
@@ -131,20 +135,29 @@ static void take_members(struct fleet *fleet, const struct lease *lease, uint32_
     }
 }
 
-/* What it costs to have room for so many members there; -1: it can't be had. */
-static int64_t cost_of_node(struct search *search, uint32_t node, uint32_t members)
+/* A node, the highest priority among those that have to go for its next member, and their cost. */
+struct offer {
+    int64_t cost;
+    int32_t priority;
+    uint32_t node, members;
+};
+
+/* What it takes to have room for so many members there. False: it can't be had. */
+static bool make_offer(struct search *search, uint32_t node, uint32_t members, struct offer *ret)
 {
     struct reclaim *reclaim = &search->brain->reclaim;
     const struct fleet_node *room = &reclaim->ahead.nodes.items[node];
     uint32_t first = reclaim->first_of.items[node], last = reclaim->first_of.items[node + 1], at;
-    int64_t cost = 0;
+    struct offer offer = { .priority = INT32_MIN, .node = node, .members = members };
 
     assert(first <= last && last <= reclaim->by_node.count);
     for (at = first; at < last && !member_need_fits(&search->need, room, members); at++) {
         const struct victim *victim = &reclaim->victims.items[reclaim->by_node.items[at]];
         if (victim->is_chosen)
             continue;
-        cost += victim->cost;
+        offer.cost += victim->cost;
+        offer.priority =
+            victim->job->priority > offer.priority ? victim->job->priority : offer.priority;
         take_members(&reclaim->ahead, victim->job->run->lease, node, -1);
     }
     bool is_enough = member_need_fits(&search->need, room, members);
@@ -153,7 +166,9 @@ static int64_t cost_of_node(struct search *search, uint32_t node, uint32_t membe
         if (!victim->is_chosen)
             take_members(&reclaim->ahead, victim->job->run->lease, node, 1);
     }
-    return is_enough ? cost : -1;
+    if (is_enough)
+        *ret = offer;
+    return is_enough;
 }
 
 /* False: no rule lets it go any more. */
@@ -215,18 +230,14 @@ static bool clear_node(struct search *search, uint32_t node, uint32_t members)
     return false;
 }
 
-/* A node, and what its next member would cost. */
-struct offer {
-    int64_t cost;
-    uint32_t node, members;
-};
-
 typedef LIST(struct offer) offer_heap;
 
 static bool is_cheaper(const void *left, const void *right)
 {
     const struct offer *a = left, *b = right;
 
+    if (a->priority != b->priority)
+        return a->priority < b->priority;
     return a->cost != b->cost ? a->cost < b->cost : a->node < b->node;
 }
 
@@ -242,10 +253,11 @@ static bool may_hold_members(const struct search *search, uint32_t node, uint32_
 
 static void make_offers(struct search *search, offer_heap *offers)
 {
+    struct offer offer;
+
     for (uint32_t i = 0; i < search->brain->reclaim.ahead.nodes.count; i++) {
-        int64_t cost = may_hold_members(search, i, 1) ? cost_of_node(search, i, 1) : -1;
-        if (cost >= 0)
-            list_add(offers, (struct offer){ cost, i, 1 });
+        if (may_hold_members(search, i, 1) && make_offer(search, i, 1, &offer))
+            list_add(offers, offer);
     }
     list_heap(offers, is_cheaper);
 }
@@ -271,12 +283,8 @@ static bool choose_nodes(struct search *search)
         left--;
         if (now.members == 1)
             list_add(&reclaim->nodes, now.node);
-        int64_t cost = may_hold_members(search, now.node, now.members + 1)
-                           ? cost_of_node(search, now.node, now.members + 1)
-                           : -1;
-        if (cost >= 0)
-            *top = (struct offer){ cost, now.node, now.members + 1 };
-        else
+        if (!may_hold_members(search, now.node, now.members + 1) ||
+            !make_offer(search, now.node, now.members + 1, top))
             *top = offers.items[--offers.count];
         list_sift(&offers, 0, is_cheaper);
     }

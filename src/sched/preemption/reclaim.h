@@ -6,14 +6,16 @@
  *
  * Tried for a job that finds no room and would wait for long. Candidates are jobs of other queues
  * that may be stopped (preemptible, past the min_runtime of their queue and not about to end) and
- * that one of the rules below gives up. The cost of a candidate is what is lost with it:
+ * that one of the rules below gives up. Those of a lower priority come first: a stopped job would
+ * preempt those of its queue in its turn. The cost of a candidate is what is lost with it:
  *
  *   GPUs x (run time since the last checkpoint + restart cost) x (1 + times it was stopped before)
  *
- * For each node, the cheapest candidates that make room for one member are chosen; then the
- * cheapest nodes, as many as the job has members; then, in reverse order, candidates that turn
- * out to be unneeded are released ("fill-back"). If no place is found node by node, more and
- * more of all candidates are taken in order of cost until there is one.
+ * For each node, the first and cheapest candidates that make room for one member are chosen; then
+ * the nodes whose candidates have the lowest priorities and the least cost, as many as the job has
+ * members; then, in reverse order, candidates that turn out to be unneeded are released
+ * ("fill-back"). If no place is found node by node, more and more of all candidates are taken in
+ * order of cost until there is one.
  *
  * The victims are stopped (STOP 5 with the rule). The job is `awaited` and comes before all others
  * until it has its place. While its victims stop, no other job is stopped for it.
