@@ -10,6 +10,7 @@
 #include "control/device_shares.h"
 #include "control/lookup.h"
 #include "control/queue_policy.h"
+#include "control/slurm_terms.h"
 #include "control/submit.h"
 #include "sched/explain/model_offers.h"
 #include "wire/job/submission.h"
@@ -108,7 +109,9 @@ static int settle_like(struct call *call, struct submission *submission, struct 
         return error_set(err, REFUSED_BAD, "body: expected one job, no array, matrix or pipeline");
     struct job_draft *draft = &submission->stages[0].jobs[0];
     uint32_t queue;
-    int code = admit_find_queue(state, draft->queue ? draft->queue : "default", &queue, err);
+    int code = slurm_terms_settle(api_control(api), call->request->who, submission, draft, err);
+    if (code == 0)
+        code = admit_find_queue(state, draft->queue ? draft->queue : "default", &queue, err);
     if (code == 0)
         code = queue_policy_settle(state, call->request->who, queue, draft, err);
     if (code == 0)

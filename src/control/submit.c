@@ -9,6 +9,7 @@
 #include "control/device_shares.h"
 #include "control/lookup.h"
 #include "control/queue_policy.h"
+#include "control/slurm_terms.h"
 #include "control/times.h"
 #include "control/unix_names.h"
 #include "control/when.h"
@@ -27,18 +28,6 @@ enum {
 static const char *queue_of(const struct job_draft *draft)
 {
     return draft->queue ? draft->queue : "default";
-}
-
-/* A Slurm partition means the pool of that name, else the queue. */
-static void settle_partition(const struct state *state, struct job_draft *draft)
-{
-    char *pool = draft->request.pool;
-
-    if (pool[0] && !draft->queue && state_find_pool(state, pool) < 0 &&
-        state_find_queue(state, pool) > 0) {
-        draft->queue = mem_string(pool);
-        memset(pool, 0, sizeof(draft->request.pool));
-    }
 }
 
 /* The job runs all the same, and the reply says that no message will come. */
@@ -87,11 +76,11 @@ static int check_draft(struct submit *submit, struct submission *submission,
     const struct state *state = control_state(submit->control);
     uint32_t queue = QUEUE_DEFAULT, user = user_find(state, submit->who->name);
 
-    settle_partition(state, draft);
-    int code = admit_find_queue(state, queue_of(draft), &queue, err);
-    if (code < 0)
-        return code;
-    code = queue_policy_settle(state, submit->who, queue, draft, err);
+    int code = slurm_terms_settle(submit->control, submit->who, submission, draft, err);
+    if (code == 0)
+        code = admit_find_queue(state, queue_of(draft), &queue, err);
+    if (code == 0)
+        code = queue_policy_settle(state, submit->who, queue, draft, err);
     if (code < 0)
         return code;
     warn_of_silence(&state->settings.watch, draft, submission);

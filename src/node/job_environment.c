@@ -441,6 +441,7 @@ static void set_slurm_place(const struct job_environment *s, const struct positi
     set(env, "SLURM_LOCALID", "%" PRIu32, at->local_rank);
     set(env, "SLURM_GTIDS", "%" PRIu32, at->rank);
     set(env, "SLURM_NODEID", "%" PRIu32, at->node);
+    set(env, "SLURM_TASK_PID", "%s", ""); /* the shim knows it */
     set(env, "SLURM_NNODES", "%" PRIu32, at->node_count);
     set(env, "SLURM_JOB_NUM_NODES", "%" PRIu32, at->node_count);
     set(env, "SLURM_JOB_NODELIST", "%s", text_string(&at->hosts));
@@ -573,6 +574,8 @@ static void set_slurm_job(const struct job_environment *s, struct variables *env
     set(env, "SLURM_JOB_PARTITION", "%s", pool[0] ? pool : "default");
     set(env, "SLURM_CLUSTER_NAME", "%s", ENGINE_CLUSTER);
     set(env, "SLURM_PRIO_PROCESS", "0");
+    if (!has(env, "SLURM_JOB_QOS"))
+        set(env, "SLURM_JOB_QOS", "normal");
     if (!has(env, "SLURM_SUBMIT_DIR"))
         set(env, "SLURM_SUBMIT_DIR", "%s", s->cwd);
     if (job->run->attempt > 1)

@@ -272,11 +272,25 @@ static void __attribute__((noreturn)) child_exec(const struct order *order, int 
     explain_exec(pipe_fd, errno, order->argv[0]);
 }
 
+/* The one variable that only the process itself can know. */
+static void child_name_itself(const struct order *order)
+{
+    static const char name[] = "SLURM_TASK_PID=";
+    static char variable[sizeof(name) + 12];
+
+    snprintf(variable, sizeof(variable), "%s%ld", name, (long)getpid());
+    for (char **env = order->envp; *env; env++) {
+        if (strcmp(*env, name) == 0)
+            *env = variable;
+    }
+}
+
 static void __attribute__((noreturn))
 child_run(const struct shim *shim, int pipe_fd, pid_t shim_pid)
 {
     child_prepare(&shim->order, pipe_fd, shim_pid);
     child_take_streams(shim, pipe_fd);
+    child_name_itself(&shim->order);
     child_exec(&shim->order, pipe_fd);
 }
 

@@ -145,6 +145,80 @@ static void slurms_partition_is_a_queue_where_no_pool_has_that_name(void **state
                         "research");
 }
 
+static const struct request *request_of(struct desk *desk, const char *yaml, const char **ret_queue)
+{
+    const struct job *job = state_job(desk->state, desk_submit(desk, &desk->ana, yaml));
+
+    *ret_queue = desk->state->queues.items[job->queue].name;
+    return state_request(desk->state, job);
+}
+
+static void of_several_partitions_the_first_that_can_run_it_counts(void **state)
+{
+    static const struct {
+        const char *yaml, *pool, *queue;
+    } cases[] = {
+        { "{" JOB ", pool: 'small,big', gpus: 2}", "small", "default" },
+        { "{" JOB ", pool: 'small,big', gpus: 3}", "big", "default" },
+        { "{" JOB ", pool: 'short,long', max_duration: 30m}", "", "short" },
+        { "{" JOB ", pool: 'short,long', max_duration: 2h}", "", "long" },
+        { "{" JOB ", pool: 'closed,long'}", "", "long" },
+        { "{" JOB ", pool: 'long,small', gpus: 4}", "", "long" },
+    };
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    const char *queue;
+
+    desk_configure(desk, "{pools: {big: {model: h100}, small: {model: a100}}, queues: {short: "
+                         "{longest_duration: 1h}, long: {}, closed: {submit: [eve]}}}");
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        assert_string_equal(request_of(desk, cases[i].yaml, &queue)->pool, cases[i].pool);
+        assert_string_equal(queue, cases[i].queue);
+    }
+}
+
+static void a_qos_is_a_queue_at_or_below_the_account(void **state)
+{
+    static const char *const cases[][2] = {
+        { "{" JOB ", qos: high}", "high" },
+        { "{" JOB ", qos: normal}", "default" },
+        { "{" JOB ", qos: normal, queue: lab}", "lab" },
+        { "{" JOB ", qos: lab, queue: lab}", "lab" },
+        { "{" JOB ", qos: urgent, queue: firm}", "urgent" },
+    };
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    const char *queue;
+
+    desk_configure(desk, "queues: {high: {}, lab: {}, firm: {queues: {urgent: {}}}}");
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        request_of(desk, cases[i][0], &queue);
+        assert_string_equal(queue, cases[i][1]);
+    }
+}
+
+static void a_whole_node_has_all_that_nodes_of_its_kind_have(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    const struct node *a = &desk->state->nodes.items[0], *b = &desk->state->nodes.items[1];
+    const char *queue;
+
+    const struct request *request =
+        request_of(desk, "{" JOB ", gpus: 'a100:1', exclusive: true}", &queue);
+    assert_int_equal(request->gpus[0].count, 2);
+    assert_int_equal(request->cpu_milli, b->cpu_milli);
+    assert_int_equal(request->memory_mib, 0);
+    request = request_of(desk, "{" JOB ", gpus: 3, exclusive: true, memory: all}", &queue);
+    assert_int_equal(request->gpus[0].count, 4);
+    assert_int_equal(request->cpu_milli, a->cpu_milli);
+    assert_int_equal(request->memory_mib, a->memory_mib);
+    request = request_of(desk, "{" JOB ", gpus: 'h100:1', memory: all}", &queue);
+    assert_int_equal(request->gpus[0].count, 1);
+    assert_int_equal(request->cpu_milli, 1000);
+    assert_int_equal(request->memory_mib, a->memory_mib);
+}
+
 static int submit_yaml(struct desk *desk, const struct identity *who, const char *yaml,
                        struct error *err)
 {
@@ -184,6 +258,27 @@ static void what_makes_no_sense_is_refused_with_the_reason(void **state)
         { "{" JOB ", priority: 5}", REFUSED_FORBIDDEN,
           "priority 5: only administrators can set one above 0" },
         { "{" JOB ", depends: [999]}", REFUSED_NOT_FOUND, "depends: job 999: no such job" },
+        { "{" JOB ", pool: 'research,none'}", REFUSED_NOT_FOUND,
+          "pool research,none: no pool or queue is called 'none'; see tarn pools and tarn queues" },
+        { "{" JOB ", pool: 'research,'}", REFUSED_BAD,
+          "pool: '' is not a valid name in 'research,'" },
+        { "{" JOB ", pool: 'research,default', gpus: v100}", REFUSED_NEVER,
+          "pool research,default: none can run it: the first: gpus 'v100:1': there is none; there "
+          "are h100, a100" },
+        { "{" JOB ", qos: long}", REFUSED_NOT_FOUND,
+          "qos long: invalid qos specification: no queue is called so; expected normal, or one of "
+          "tarn queues, whose limits and priority count" },
+        { "{" JOB ", qos: research, queue: default}", REFUSED_BAD,
+          "qos research: a queue of its own, and not below queue default; expected one of them" },
+        { "{" JOB ", exclusive: true}", REFUSED_NEVER,
+          "exclusive: the nodes that can run the job are of different sizes; expected the gpus, "
+          "cpus and memory of the wanted node" },
+        { "{" JOB ", exclusive: true, gpus: 5}", REFUSED_NEVER,
+          "exclusive: no node has what the job requests beside it" },
+        { "{" JOB ", exclusive: true, gpus: 0.5}", REFUSED_NEVER,
+          "exclusive: expected a number of whole GPUs of one model, or none" },
+        { "{" JOB ", memory: all, ranks: 2}", REFUSED_NEVER,
+          "memory all of a node: for a gang; expected gpus, cpus and memory of each member" },
         { "{" JOB ", depends: [{on: 1, when: failed}]}", REFUSED_NEVER,
           "depends: 1 has ended, and will not be 'failed' any more: this could never run" },
         { "{" JOB ", gpus: 8}", REFUSED_NEVER,
@@ -554,6 +649,9 @@ int main(void)
         cmocka_unit_test(a_submission_with_a_key_is_accepted_once),
         cmocka_unit_test(a_key_stands_for_one_submission),
         cmocka_unit_test(slurms_partition_is_a_queue_where_no_pool_has_that_name),
+        cmocka_unit_test(of_several_partitions_the_first_that_can_run_it_counts),
+        cmocka_unit_test(a_qos_is_a_queue_at_or_below_the_account),
+        cmocka_unit_test(a_whole_node_has_all_that_nodes_of_its_kind_have),
         cmocka_unit_test(what_makes_no_sense_is_refused_with_the_reason),
         cmocka_unit_test(a_queue_fills_in_what_a_job_leaves_out),
         cmocka_unit_test(a_queue_gives_more_memory_to_jobs_that_ran_out_of_it),

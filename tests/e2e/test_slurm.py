@@ -112,10 +112,75 @@ def test_what_a_step_cannot_have_is_refused(cluster):
     _, text = cluster.batch(SMALL + "#SBATCH -n 2 --gpus 1\nsrun -n3 true; echo $?\nsrun --gpus=2 true; echo $?\n"
                             "srun --mpi=pmix true; echo $?\nsrun -p other true; echo $?\nsrun; echo $?\n"
                             "srun --cpu-bind=cores true; echo $?\nsrun none-such; echo $?\n")
-    for words in ("3 tasks need 3 CPUs, and the job has 2", "2 GPUs, and the job has 1", "--mpi: not supported",
+    for words in ("3 tasks need 3 CPUs, and the job has 2", "2 GPUs, and the job has 1", "--mpi=pmix: not supported for several tasks; expected mpirun -np 2",
                   "pool: not for a step", "nothing to run", "--cpu-bind: not supported", "none-such: No such file"):
         assert words in text, (words, text)
     assert [line for line in text.splitlines() if line.isdigit()] == ["1"] * 6 + ["127"]
+
+
+def test_options_of_a_step_that_change_nothing_are_accepted(cluster):
+    """Of the job's own node, of MPI for one task, of all memory, and what concerns networks of nodes only."""
+    _, text = cluster.batch(SMALL + "#SBATCH -n 2 --gpus 2\nnode=$SLURM_JOB_NODELIST\n"
+                            "srun -n1 -w $node --mem=0 -t 5 --mpi=pmix --cpu-bind=none,v --gpu-bind=none --exact --overlap -K -u"
+                            " --export=ALL,WORD=yes --bcast=/tmp/x -r 0 -X -T 4 sh -c 'echo $WORD $HOME'; echo $?\n"
+                            "srun -n1 --nodelist=$node --export=NONE sh -c 'echo ${LC_ALL-none} $SLURM_JOB_ID $HOME'; echo $?\n"
+                            "srun -n2 --gpus-per-task=1 --gpu-bind=per_task:1 true; echo $?\n")
+    home, number = cluster.environment["HOME"], cluster.api.jobs()[-1]["id"]
+    assert text.splitlines() == ["yes " + home, "0", "none %d %s" % (number, home), "0", "0"], text
+
+
+def test_a_step_ends_at_its_time_limit(cluster):
+    job, text = cluster.batch(SMALL + "srun -n1 -t 0:01 sleep 1000; echo $?\n")
+    assert job["result"] == "ok" and text.endswith("1\n")
+    assert "step cancelled: its time limit is 1 s" in text
+
+
+def test_scripts_know_their_process_and_their_qos(cluster):
+    cluster.file("c.yaml", "queues: {fast: {}}\n")
+    cluster.out("up")
+    cluster.out("apply", "c.yaml")
+    _, text = cluster.batch(SMALL + "test $SLURM_TASK_PID = $$ && echo own $SLURM_JOB_QOS\n"
+                            "srun sh -c 'test $SLURM_TASK_PID = $$ && echo task'\n", "--qos=fast")
+    assert text == "own fast\ntask\n" and cluster.api.jobs()[-1]["queue"] == "fast"
+    _, text = cluster.batch(SMALL + "echo $SLURM_JOB_QOS\n")
+    assert text == "normal\n"
+
+
+def test_of_several_partitions_one_is_selected_and_said(cluster):
+    cluster.file("c.yaml", "queues: {short: {longest_duration: 10m}, long: {}}\n")
+    cluster.out("up")
+    cluster.out("apply", "c.yaml")
+    said = cluster.slurm("sbatch", "--parsable", "-c", "0.1", "-p", "short,long", "-t", "60", "--wrap", "true")
+    assert "pool short,long: the job waits in long" in said.stderr
+    assert cluster.api.wait_end(said.stdout.strip())["queue"] == "long"
+    said = cluster.slurm("sbatch", "-p", "short,lang", "--wrap", "true", status=1)
+    assert "no pool or queue is called 'lang'" in said.stderr
+
+
+def test_whole_nodes_and_named_nodes(cluster):
+    cluster.slurm("srun", "-c", "0.1", "true")
+    node = cluster.api.get("/v1/nodes")["nodes"][0]
+    said = cluster.slurm("sbatch", "--parsable", "--exclusive", "--mem=0", "-w", node["name"], "--wrap",
+                         "echo $SLURM_CPUS_ON_NODE; echo $CUDA_VISIBLE_DEVICES | tr , '\n' | wc -l")
+    job = cluster.api.wait_end(said.stdout.strip())
+    assert job["gpu_count"] == 4 and float(job["cpus"]) == float(node["cpus"]) and job["memory"] == node["memory"], job
+    assert "where" in cluster.slurm("sbatch", "-x", node["name"], "--wrap", "true", status=1).stderr
+
+
+def test_each_option_of_the_manuals_is_read_or_refused_by_name(cluster):
+    """What squeue, sacct, scancel, sinfo and scontrol have and tarn has not."""
+    cluster.slurm("srun", "-c", "0.1", "true")
+    for command, nothing, refused in (("squeue", ["--noconvert", "-v", "--local", "-P"], ["-S", "i"]),
+                                      ("sacct", ["-D", "--noconvert", "-X"], ["--truncate"]),
+                                      ("sinfo", ["-e", "--noconvert"], ["-R"]),
+                                      ("scontrol", ["-d", "-a", "show", "jobs"], ["-Z"])):
+        cluster.slurm(command, *nothing)
+        said = cluster.slurm(command, *refused, status=1)
+        assert said.stdout == "" and re.match(r"%s: error: (--[a-z-]+: not supported; use |unknown option)" % command, said.stderr)
+    assert "--batch: not supported; use --full" in cluster.slurm("scancel", "-b", "1", status=1).stderr
+    fields = cluster.slurm("sacct", "--helpformat").stdout.split()
+    assert "JobID" in fields and "Elapsed" in fields
+    assert ";true;COMPLETED\n" in cluster.slurm("sacct", "-aP", "--delimiter=;", "-o", "JobID,JobName,State").stdout
 
 
 def test_output_of_tasks_goes_to_files(cluster):
@@ -142,8 +207,8 @@ def test_sbatch_says_what_slurms_says(cluster):
     assert "beside --wrap" in cluster.slurm("sbatch", "--wrap", "true", "job.sh", status=1).stderr
     assert len(cluster.api.jobs()) == before
     assert cluster.slurm("sbatch", stdin="#!/bin/sh\n#SBATCH -J fed\n").stdout.startswith("Submitted")
-    for words in (["-N2", "job.sh"], ["--exclusive", "job.sh"], ["--signal=USR1@30", "job.sh"],
-                  ["-q", "long", "job.sh"], ["/bin/true"], ["none.sh"], ["--constraint=intel", "job.sh"]):
+    for words in (["-N2", "job.sh"], ["--exclusive=user", "job.sh"], ["--signal=USR1@30", "job.sh"],
+                  ["-q", "long", "job.sh"], ["-p", "default,none", "job.sh"], ["/bin/true"], ["none.sh"], ["--constraint=intel", "job.sh"]):
         said = cluster.slurm("sbatch", *words, status=1)
         assert said.stdout == "" and said.stderr.startswith("sbatch: error: "), said
     assert len(cluster.api.jobs()) == before + 1
@@ -156,7 +221,6 @@ def test_srun_alone_is_a_job_of_its_own(cluster):
     job = cluster.api.jobs()[-1]
     assert job["name"] == "sh" and job["gpu_count"] == 2 and job["exit_code"] == 1
     assert cluster.slurm("srun", "-c", "0.1", "true").stdout == ""
-    assert "--exclusive" in cluster.slurm("srun", "--exclusive", "true", status=1).stderr
 
 
 def test_a_signal_to_srun_ends_its_job(cluster):
@@ -209,7 +273,7 @@ def test_squeue_lists_what_waits_and_runs(cluster):
     assert "JobId=5 ArrayJobId=%s ArrayTaskId=4 JobName=" % array in cluster.slurm("scontrol", "show", "job", array + "_4").stdout
     start = cluster.slurm("squeue", "-h", "--start", "-n", "second").stdout.split()[5]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", start)
-    assert "'%q' is not known" in cluster.slurm("squeue", "-o", "%q", status=1).stderr
+    assert "'%X' is not known" in cluster.slurm("squeue", "-o", "%q%X", status=1).stderr
     assert "state 'XX'" in cluster.slurm("squeue", "-t", "XX", status=1).stderr
     # scontrol and scancel on the same
     cluster.slurm("scontrol", "release", array + "_1")

@@ -296,6 +296,24 @@ static void what_is_not_supported_is_named(void **state)
                                "\"--verbose: not supported, ignored\"]");
 }
 
+static void places_classes_and_whole_nodes_are_keys(void **state)
+{
+    static const char *const cases[][2] = {
+        { "-p a,b", "{\"pool\":\"a,b\"}" },
+        { "-q high", "{\"qos\":\"high\"}" },
+        { "--exclusive --mem=0", "{\"exclusive\":true,\"memory\":\"all\"}" },
+        { "-w n1 -x n2,n3", "{\"where\":[\"node in (n1)\",\"node notin (n2,n3)\"]}" },
+        { "-C fast -w n1", "{\"where\":[\"fast\",\"node in (n1)\"]}" },
+        { "--where fast -x n1", "{\"where\":[\"fast\",\"node notin (n1)\"]}" },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO_FREE char *result = result_of(cases[i][0], NULL, NULL);
+        assert_string_equal(result, cases[i][1]);
+    }
+}
+
 static void mail_is_as_slurm_has_it(void **state)
 {
     AUTO_FREE char *all = result_of("--mail-type=ALL --mail-user ana@a.org", NULL, NULL);
@@ -323,11 +341,15 @@ static void a_bad_command_line_is_refused_in_words(void **state)
         { "--mem", "--mem: expected SIZE after it" },
         { "-c", "-c: expected N after it" },
         { "--gpus 1 --gres gpu:1", "--gres: --gpus is given already, expected one of them" },
-        { "--mem=0",
-          "--mem: 0 (all memory of a node) is not supported; expected a size, as in 64G" },
-        { "-q long", "--qos: not supported; use --queue or --priority" },
-        { "--exclusive", "--exclusive: not supported; use --gpus, --cpus and --mem of the whole "
-                         "node" },
+        { "--mem-per-cpu=0",
+          "--mem-per-cpu: 0: expected a size, as in 4G; --mem=0 is all memory of a node" },
+        { "--exclusive=user", "--exclusive: 'user': expected no value; whole nodes are for one "
+                              "job alone" },
+        { "-w a,b", "--nodelist: 'a,b': several nodes, which all would be used; expected one, or "
+                    "--where 'node in (n1,n2)' for one of them" },
+        { "-x n[1-3]", "--exclude: 'n[1-3]': expected names of nodes, as in n1,n2; brackets and "
+                       "files are not supported" },
+        { "--cluster-constraint a", "--cluster-constraint: not supported; use --socket" },
         { "-C a&b|c", "--constraint: 'a&b|c': & and | together; expected parentheses around |, "
                       "like 'nvme&(v100|a100)'" },
         { "-C [a|b]", "--constraint: '[a|b]': expected features like a100, 'v100|a100' or "
@@ -337,8 +359,8 @@ static void a_bad_command_line_is_refused_in_words(void **state)
         { "-C a&", "--constraint: 'a&': expected features like a100, 'v100|a100' or "
                    "'nvme&a100'; numbers of nodes and brackets are not supported" },
         { "-C a --where b", "--where: --constraint is given already, expected one of them" },
-        { "--gpus 1 --gpu-bind=closest", "--gpu-bind: 'closest': expected none; --gpus-per-task "
-                                         "binds GPUs to tasks" },
+        { "--gpus 1 --gpu-bind=closest", "--gpu-bind: 'closest': expected none, or per_task:N "
+                                         "with --gpus-per-task=N, which binds GPUs to tasks" },
         { "--mail-type END,TIME_LIMIT",
           "--mail-type: 'TIME_LIMIT': expected NONE, BEGIN, END, FAIL, REQUEUE or ALL" },
         { "--mail-type END --notify fail",
@@ -518,6 +540,7 @@ int main(void)
         cmocka_unit_test(the_command_line_wins_over_the_script),
         cmocka_unit_test(a_signal_and_how_often_it_saves_are_its_checkpoint),
         cmocka_unit_test(what_is_not_supported_is_named),
+        cmocka_unit_test(places_classes_and_whole_nodes_are_keys),
         cmocka_unit_test(mail_is_as_slurm_has_it),
         cmocka_unit_test(a_bad_command_line_is_refused_in_words),
         cmocka_unit_test(a_bad_script_is_refused_with_its_line),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scancel: jobs are ended, or get a signal */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "cli/slurm/slurm.h"
 #include "cli/slurm/slurm_change.h"
 #include "cli/slurm/slurm_jobs.h"
+#include "cli/slurm/slurm_options.h"
 #include "wire/job/signal_name.h"
 
 /* In Slurm's names a range is one of tasks only. */
@@ -155,13 +155,14 @@ int slurm_scancel(int argc, char **argv)
         { "me", no_argument, NULL, 'm' },
         { "quiet", no_argument, NULL, 'Q' },
         { "verbose", no_argument, NULL, 'v' },
+        { "clusters", required_argument, NULL, 'M' },
         { 0 },
     };
     struct cancel cancel = { .choice = { .users = slurm_own_name() } };
     struct error err;
     int option, status = 0;
 
-    while ((option = getopt_long(argc, argv, "u:n:t:A:p:s:fQv", options, NULL)) != -1) {
+    while ((option = slurm_option(argc, argv, "u:n:t:A:p:s:fQvM:", options)) != -1) {
         cancel.is_filtered |= strchr("untApm", option) != NULL;
         switch (option) {
         case 'u':
@@ -184,6 +185,10 @@ int slurm_scancel(int argc, char **argv)
             break;
         case 'f':
             cancel.is_full = true;
+            break;
+        case 'M':
+            if (!slurm_is_own_cluster(optarg))
+                return 1;
             break;
         case 'm':
         case 'Q':

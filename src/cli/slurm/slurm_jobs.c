@@ -509,6 +509,7 @@ const struct slurm_field slurm_job_fields[] = {
     { '\0', "UserName", "USER", 20, add_user, false },
     { 'P', "Partition", "PARTITION", 10, add_pool, false },
     { 'a', "Account", "ACCOUNT", 10, add_queue, false },
+    { 'q', "QOS", "QOS", 10, add_queue, false },
     { 't', "StateCompact", "ST", 12, add_code, false },
     { 'T', "State", "STATE", 10, add_state, false },
     { '\0', "JobState", "STATE", 10, add_state, false },

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* squeue and sacct: lists of jobs */
 #include <errno.h>
-#include <getopt.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +10,12 @@
 #include "cli/fields.h"
 #include "cli/slurm/slurm.h"
 #include "cli/slurm/slurm_jobs.h"
+#include "cli/slurm/slurm_options.h"
 
 struct listing {
     struct slurm_choice choice;
     const char *letters, *names;
+    const char *delimiter; /* NULL: | */
     bool has_no_titles, has_start;
     bool is_parsable, ends_parsable;
     bool must_exist; /* users, and a job that is named alone */
@@ -54,7 +55,9 @@ static int check_ids(struct session *session, const char *list, struct error *er
 static int print(const struct listing *listing, bool has_dashes)
 {
     AUTO_RELEASE(session) struct session session = { 0 };
-    struct slurm_format format = { .between = listing->is_parsable ? "|" : NULL,
+    struct slurm_format format = { .between = !listing->is_parsable ? NULL
+                                              : listing->delimiter  ? listing->delimiter
+                                                                    : "|",
                                    .ends_so = listing->ends_parsable };
     AUTO(json) json_t *jobs = NULL;
     const json_t *job;
@@ -98,7 +101,7 @@ int slurm_squeue(int argc, char **argv)
         { "Format", required_argument, NULL, 'O' },
         { "noheader", no_argument, NULL, 'h' },
         { "me", no_argument, NULL, 'm' },
-        { "start", no_argument, NULL, 's' },
+        { "start", no_argument, NULL, 'T' },
         { "name", required_argument, NULL, 'n' },
         { "account", required_argument, NULL, 'A' },
         { "partition", required_argument, NULL, 'p' },
@@ -124,7 +127,7 @@ int slurm_squeue(int argc, char **argv)
     if (!slurm_is_own_cluster(getenv("SLURM_CLUSTERS")))
         return 1;
 
-    while ((option = getopt_long(argc, argv, "u:j:t:o:O:hn:A:p:larM:", options, NULL)) != -1) {
+    while ((option = slurm_option(argc, argv, "u:j:t:o:O:hn:A:p:larM:", options)) != -1) {
         switch (option) {
         case 'u':
             listing.choice.users = optarg;
@@ -152,7 +155,7 @@ int slurm_squeue(int argc, char **argv)
             if (!slurm_is_own_cluster(optarg))
                 return 1;
             break;
-        case 's':
+        case 'T':
             listing.has_start = true;
             listing.names = NULL;
             listing.letters = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20N %R";
@@ -242,6 +245,13 @@ static bool read_time(const char *text, time_t *ret)
     return false;
 }
 
+static int print_fields(void)
+{
+    for (const struct slurm_field *field = slurm_job_fields; field->name; field++)
+        printf("%s\n", field->name);
+    return 0;
+}
+
 int slurm_sacct(int argc, char **argv)
 {
     static const struct option options[] = {
@@ -260,6 +270,8 @@ int slurm_sacct(int argc, char **argv)
         { "partition", required_argument, NULL, 'r' },
         { "accounts", required_argument, NULL, 'A' },
         { "brief", no_argument, NULL, 'b' },
+        { "delimiter", required_argument, NULL, 'd' },
+        { "helpformat", no_argument, NULL, 'e' },
         { "clusters", required_argument, NULL, 'M' },
         { "allclusters", no_argument, NULL, 'L' },
         { "local", no_argument, NULL, 'L' },
@@ -274,7 +286,7 @@ int slurm_sacct(int argc, char **argv)
     bool has_user = false;
     int option;
 
-    while ((option = getopt_long(argc, argv, "j:S:E:o:XPpnu:as:r:A:bM:L", options, NULL)) != -1) {
+    while ((option = slurm_option(argc, argv, "j:S:E:o:XPpnu:as:r:A:beM:L", options)) != -1) {
         switch (option) {
         case 'j':
             listing.choice.ids = optarg;
@@ -321,6 +333,11 @@ int slurm_sacct(int argc, char **argv)
         case 'A':
             listing.choice.queues = optarg;
             break;
+        case 'd':
+            listing.delimiter = optarg;
+            break;
+        case 'e':
+            return print_fields();
         case 'b':
             listing.names = "JobID,State,ExitCode";
             break;

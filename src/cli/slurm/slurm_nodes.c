@@ -2,12 +2,12 @@
 /* sinfo: pools and nodes */
 #include "cli/slurm/slurm_nodes.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "cli/fields.h"
 #include "cli/slurm/slurm.h"
+#include "cli/slurm/slurm_options.h"
 
 /* ---- fields ---- */
 
@@ -277,7 +277,7 @@ int slurm_sinfo(int argc, char **argv)
     int option;
     size_t i;
 
-    while ((option = getopt_long(argc, argv, "Nho:O:p:alM:", options, NULL)) != -1) {
+    while ((option = slurm_option(argc, argv, "Nho:O:p:alM:", options)) != -1) {
         switch (option) {
         case 'N':
             each_node = true;

@@ -234,14 +234,19 @@ static int change(const char *action, char **words, int *ret_status, struct erro
 int slurm_scontrol(int argc, char **argv)
 {
     static const char *const actions[] = { "hold", "release", "requeue" };
+    static const char *const nothing[] = { "-a",           "--all",     "-d",     "--details",
+                                           "-v",           "--verbose", "--hide", "-Q",
+                                           "--quiet",      "--local",   "-F",     "--future",
+                                           "--federation", NULL };
     bool is_one_line = false;
     struct error err;
     int at = 1, status = 0, code = 1;
 
     for (; at < argc && argv[at][0] == '-'; at++) {
-        if (strcmp(argv[at], "-o") != 0 && strcmp(argv[at], "--oneliner") != 0)
+        bool makes_one = strcmp(argv[at], "-o") == 0 || strcmp(argv[at], "--oneliner") == 0;
+        if (!makes_one && !string_is_in(argv[at], nothing))
             return slurm_fail("unknown option '%s'", argv[at]);
-        is_one_line = true;
+        is_one_line |= makes_one;
     }
     const char *verb = at < argc ? argv[at] : "";
     if (is_word(verb, "show", 2))

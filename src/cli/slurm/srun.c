@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/units.h"
 #include "cli/cmd/cmd_submit.h"
 #include "cli/fields.h"
 #include "cli/send.h"
@@ -22,10 +23,11 @@ enum { TASKS_MAX = 4096, WORDS_MORE = 8 };
 
 /* What srun has and sbatch has not. */
 struct srun {
-    bool has_labels, overlaps, is_exact, kills, has_pty;
+    bool has_labels, overlaps, is_exact, is_exclusive, kills, has_pty;
     bool has_no_gpus; /* --gres=none */
     bool has_cpus;    /* --cpus-per-task */
     int wait_s;
+    const char *mpi;    /* how its tasks would find each other; NULL: they do not */
     LIST(char *) words; /* the other options, for sbatch's parser; [0] is the program */
     char **command;     /* NULL-terminated */
 };
@@ -36,64 +38,176 @@ static int flag(bool *member)
     return 0;
 }
 
+static bool is_inside(void)
+{
+    return getenv("TARN_JOB_ID") && getenv("TARN_SOCKET");
+}
+
 static int refuse(const char *name, const char *words, struct error *err)
 {
     return error_set(err, -EINVAL, "--%s: %s", name, words);
 }
 
-static int take_own(struct srun *srun, const char *name, const char *value, struct error *err)
-{
-    char *end;
-
-    if (strcmp(name, "label") == 0)
-        return flag(&srun->has_labels);
-    if (strcmp(name, "overlap") == 0)
-        return flag(&srun->overlaps);
-    if (strcmp(name, "exact") == 0 || strcmp(name, "exclusive") == 0)
-        return flag(&srun->is_exact);
-    if (strcmp(name, "unbuffered") == 0)
-        return 0; /* what the tasks write is never held back */
-    if (strcmp(name, "kill-on-bad-exit") == 0) {
-        if (value && strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
-            return refuse(name, "expected 0 or 1", err);
-        srun->kills = !value || value[0] == '1';
-        return 0;
-    }
-    if (strcmp(name, "wait") == 0) {
-        long seconds = value ? strtol(value, &end, 10) : -1;
-        if (!value || seconds < 0 || seconds > 86400 || *end)
-            return refuse(name, "expected seconds, 0 to 86400", err);
-        srun->wait_s = (int)seconds;
-        return 0;
-    }
-    if (strcmp(name, "mpi") == 0)
-        return value && strcmp(value, "none") == 0
-                   ? 0
-                   : refuse(name, "not supported except none; start MPI programs with mpirun", err);
-    if (strcmp(name, "cpu-bind") == 0)
-        return value && (strcmp(value, "none") == 0 || strcmp(value, "no") == 0)
-                   ? 0
-                   : refuse(name, "not supported except none; taskset in the command binds", err);
-    if (strcmp(name, "pty") == 0)
-        return value && value[0] ? refuse(name, "expected no value", err) : flag(&srun->has_pty);
-    if (strcmp(name, "multi-prog") == 0)
-        return refuse(name, "not supported; a script that looks at SLURM_PROCID does it", err);
-    if (strcmp(name, "jobid") == 0 && value && getenv("TARN_JOB_ID") &&
-        strcmp(value, getenv("TARN_JOB_ID")) == 0)
-        return 0;
-    return refuse(name, "expected the job that it is called in", err);
-}
+/* The options that srun has beside those of sbatch, and those that mean something else in a step.
+ */
+enum own_kind {
+    OWN_LABEL,
+    OWN_OVERLAP,
+    OWN_EXACT,
+    OWN_EXCLUSIVE,
+    OWN_KILL,
+    OWN_WAIT,
+    OWN_MPI,
+    OWN_CPU_BIND,
+    OWN_PTY,
+    OWN_JOB,
+    OWN_NODES,
+    OWN_RELATIVE,
+    OWN_NOTHING, /* changes nothing here */
+    OWN_REFUSED,
+};
 
 static const struct own {
     const char *name;
     char letter;
     char argument; /* 'n' none, 'y' one, 'o' optional, only with '=' or behind the letter */
+    enum own_kind kind;
+    const char *words; /* of one that is refused */
 } owns[] = {
-    { "label", 'l', 'n' },   { "overlap", 0, 'n' },      { "exact", 0, 'n' },
-    { "exclusive", 0, 'o' }, { "unbuffered", 'u', 'n' }, { "kill-on-bad-exit", 'K', 'o' },
-    { "wait", 'W', 'y' },    { "mpi", 0, 'y' },          { "cpu-bind", 0, 'y' },
-    { "pty", 0, 'o' },       { "multi-prog", 0, 'n' },   { "jobid", 0, 'y' },
+    { "label", 'l', 'n', OWN_LABEL, NULL },
+    { "overlap", 0, 'n', OWN_OVERLAP, NULL },
+    { "exact", 0, 'n', OWN_EXACT, NULL },
+    { "exclusive", 0, 'o', OWN_EXCLUSIVE, NULL },
+    { "unbuffered", 'u', 'n', OWN_NOTHING, NULL }, /* what the tasks write is never held back */
+    { "kill-on-bad-exit", 'K', 'o', OWN_KILL, NULL },
+    { "wait", 'W', 'y', OWN_WAIT, NULL },
+    { "mpi", 0, 'y', OWN_MPI, NULL },
+    { "cpu-bind", 0, 'y', OWN_CPU_BIND, NULL },
+    { "pty", 0, 'o', OWN_PTY, NULL },
+    { "jobid", 0, 'y', OWN_JOB, NULL },
+    { "nodelist", 'w', 'y', OWN_NODES, NULL },
+    { "relative", 'r', 'y', OWN_RELATIVE, NULL },
+    { "bcast", 0, 'o', OWN_NOTHING, NULL }, /* the node has the program */
+    { "bcast-exclude", 0, 'y', OWN_NOTHING, NULL },
+    { "compress", 0, 'o', OWN_NOTHING, NULL },
+    { "send-libs", 0, 'o', OWN_NOTHING, NULL },
+    { "disable-status", 'X', 'n', OWN_NOTHING, NULL },
+    { "quit-on-interrupt", 0, 'n', OWN_NOTHING, NULL },
+    { "msg-timeout", 0, 'y', OWN_NOTHING, NULL },
+    { "slurmd-debug", 0, 'y', OWN_NOTHING, NULL },
+    { "threads", 'T', 'y', OWN_NOTHING, NULL },
+    { "multi-prog", 0, 'n', OWN_REFUSED, "a script that looks at SLURM_PROCID does it" },
+    { "accel-bind", 0, 'y', OWN_REFUSED, "--gpus-per-task binds GPUs to tasks" },
+    { "immediate", 'I', 'o', OWN_REFUSED, "a step waits for its share of the job" },
+    { "prolog", 0, 'y', OWN_REFUSED, "run it before srun" },
+    { "epilog", 0, 'y', OWN_REFUSED, "run it after srun" },
+    { "task-prolog", 0, 'y', OWN_REFUSED, "run it in the command" },
+    { "task-epilog", 0, 'y', OWN_REFUSED, "run it in the command" },
+    { "het-group", 0, 'y', OWN_REFUSED, "tarn submit --ranks, or roles of a job file" },
+    { "no-allocate", 'Z', 'n', OWN_REFUSED, "run the command without srun" },
+    { "preserve-env", 'E', 'n', OWN_REFUSED, "set the variables in the command" },
+    { "resv-ports", 0, 'o', OWN_REFUSED, "programs find free ports themselves" },
+    { "x11", 0, 'o', OWN_REFUSED, "ssh -X to the machine" },
 };
+
+/* MPI programs find each other by a server that mpirun starts; one task needs none. */
+static int take_mpi(struct srun *srun, const char *value, struct error *err)
+{
+    if (!value)
+        return refuse("mpi", "expected none", err);
+    if (strcmp(value, "list") == 0)
+        return refuse("mpi", "list: none, or mpirun", err);
+    srun->mpi = strcmp(value, "none") == 0 ? NULL : value;
+    return 0;
+}
+
+static int take_wait(struct srun *srun, const char *value, struct error *err)
+{
+    char *end;
+
+    long seconds = value ? strtol(value, &end, 10) : -1;
+    if (!value || seconds < 0 || seconds > 86400 || *end)
+        return refuse("wait", "expected seconds, 0 to 86400", err);
+    srun->wait_s = (int)seconds;
+    return 0;
+}
+
+static int take_bind(const char *value, struct error *err)
+{
+    static const char *const nothing[] = { "none", "no", "n", "q", "v", "verbose", "quiet", NULL };
+    AUTO_FREE char *copy = mem_string(value ? value : "");
+    char *rest = copy;
+
+    while (rest) {
+        if (!string_is_in(strsep(&rest, ","), nothing))
+            return refuse("cpu-bind", "not supported except none; taskset in the command binds",
+                          err);
+    }
+    return 0;
+}
+
+/* In a job, its own node; else it is for the job. */
+static int take_nodes(struct srun *srun, const char *value, struct error *err)
+{
+    const char *own = getenv("TARN_HOSTS");
+
+    if (!value)
+        return refuse("nodelist", "expected the name of a node", err);
+    if (!is_inside()) {
+        list_add(&srun->words, (char *)(uintptr_t) "--nodelist");
+        list_add(&srun->words, (char *)(uintptr_t)value);
+        return 0;
+    }
+    return own && strcmp(own, value) == 0
+               ? 0
+               : error_set(err, -EINVAL,
+                           "--nodelist: '%.60s': expected %.200s, the node of the job", value,
+                           own ? own : "localhost");
+}
+
+static int take_own(struct srun *srun, const struct own *own, const char *value, struct error *err)
+{
+    switch (own->kind) {
+    case OWN_LABEL:
+        return flag(&srun->has_labels);
+    case OWN_OVERLAP:
+        return flag(&srun->overlaps);
+    case OWN_EXCLUSIVE:
+        srun->is_exclusive = true;
+        return flag(&srun->is_exact);
+    case OWN_EXACT:
+        return flag(&srun->is_exact);
+    case OWN_KILL:
+        if (value && strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+            return refuse(own->name, "expected 0 or 1", err);
+        srun->kills = !value || value[0] == '1';
+        return 0;
+    case OWN_WAIT:
+        return take_wait(srun, value, err);
+    case OWN_MPI:
+        return take_mpi(srun, value, err);
+    case OWN_CPU_BIND:
+        return take_bind(value, err);
+    case OWN_PTY:
+        return value && value[0] ? refuse(own->name, "expected no value", err)
+                                 : flag(&srun->has_pty);
+    case OWN_JOB:
+        if (value && is_inside() && strcmp(value, getenv("TARN_JOB_ID")) == 0)
+            return 0;
+        return refuse(own->name, "expected the job that it is called in", err);
+    case OWN_NODES:
+        return take_nodes(srun, value, err);
+    case OWN_RELATIVE:
+        return value && strcmp(value, "0") == 0
+                   ? 0
+                   : refuse(own->name, "expected 0: a job has one node", err);
+    case OWN_NOTHING:
+        return 0;
+    case OWN_REFUSED:
+        break;
+    }
+    return error_set(err, -ENOTSUP, "--%s: not supported; %s", own->name, own->words);
+}
 
 /* The value of a word that is this option, "" if it has none inline; NULL: it is another. */
 static const char *match(const struct own *own, const char *word)
@@ -150,7 +264,7 @@ static int read_words(struct srun *srun, int argc, char **argv, struct error *er
             at++;
             if (own->argument == 'y' && !value[0] && at < argc)
                 value = argv[at++];
-            code = take_own(srun, own->name, value[0] ? value : NULL, err);
+            code = take_own(srun, own, value[0] ? value : NULL, err);
             continue;
         }
         if (is_without_gpus(argv[at])) {
@@ -213,9 +327,9 @@ static int add_defaults(struct sbatch *sbatch, const struct srun *srun, struct e
 /* What means nothing within a job. */
 static int check_step_keys(const json_t *job, struct error *err)
 {
-    static const char *const known[] = { "tasks", "cpus",  "gpus",   "memory", "output",
-                                         "error", "input", "append", "cwd",    "env",
-                                         "name",  "slurm", NULL };
+    static const char *const known[] = { "tasks", "cpus",  "gpus",   "memory",       "output",
+                                         "error", "input", "append", "cwd",          "env",
+                                         "name",  "slurm", "export", "max_duration", NULL };
     const char *key;
     json_t *value;
 
@@ -358,6 +472,27 @@ static void adopt_job(void)
     }
 }
 
+/* "90000ms", as the parser writes it; 0: none. */
+static int64_t limit_of(const json_t *job)
+{
+    const char *text = json_string_value(json_object_get(job, "max_duration"));
+    usec_t limit = 0;
+
+    if (!text || units_parse_duration(text, &limit, NULL) < 0 || limit == USEC_NEVER)
+        return 0;
+    return limit / USEC_PER_SEC;
+}
+
+static int check_mpi(const struct srun *srun, int64_t tasks, struct error *err)
+{
+    if (!srun->mpi || tasks == 1)
+        return 0;
+    return error_set(err, -ENOTSUP,
+                     "--mpi=%.40s: not supported for several tasks; expected mpirun -np %" PRId64
+                     " instead of srun, or --mpi=none",
+                     srun->mpi, tasks);
+}
+
 static int run_step(const struct srun *srun, const json_t *job, int *ret_status, struct error *err)
 {
     struct srun_share share = { .fd = -1 };
@@ -367,6 +502,8 @@ static int run_step(const struct srun *srun, const json_t *job, int *ret_status,
     int code = check_step_keys(job, err);
     if (code == 0)
         code = read_wish(job, srun, &wish, err);
+    if (code == 0)
+        code = check_mpi(srun, wish.tasks, err);
     if (code < 0)
         return code;
     const char *variable = find_gpus(&names, &share, items);
@@ -391,6 +528,8 @@ static int run_step(const struct srun *srun, const json_t *job, int *ret_status,
         .has_labels = srun->has_labels,
         .kills_on_bad_exit = srun->kills,
         .wait_s = srun->wait_s,
+        .limit_s = limit_of(job),
+        .has_no_environment = json_object_get(job, "export") != NULL,
     };
     if (code == 0)
         code = srun_step_run(&step, ret_status, err);
@@ -427,15 +566,14 @@ static int run_inside(const struct srun *srun, int *ret_status, struct error *er
 
 static int run_outside(struct srun *srun, int *ret_status, struct error *err)
 {
-    static char over[] = "--", self[] = "srun", label[] = "--label", kill[] = "--kill-on-bad-exit";
+    static char over[] = "--", self[] = "srun", label[] = "--label", kill[] = "--kill-on-bad-exit",
+                exclusive[] = "--exclusive";
     AUTO_RELEASE(sending) struct sending sending = { 0 };
     const char *slash = strrchr(srun->command[0], '/');
     AUTO_FREE char *wait = mem_printf("--wait=%d", srun->wait_s);
 
-    if (srun->is_exact)
-        return error_set(err, -ENOTSUP,
-                         "--exclusive: not supported for a job; use --gpus, --cpus and --mem as "
-                         "much as the node has");
+    if (srun->is_exclusive)
+        list_add(&srun->words, exclusive);
     list_add(&srun->words, over);
     if (!srun->has_pty) {
         list_add(&srun->words, self);
@@ -459,6 +597,9 @@ static int run_outside(struct srun *srun, int *ret_status, struct error *err)
         json_is_object(tasks) ? field_number(tasks, "count") : json_integer_value(tasks);
     if (srun->has_pty && count_tasks > 1)
         return error_set(err, -EINVAL, "--pty: expected one task");
+    code = check_mpi(srun, count_tasks > 0 ? count_tasks : 1, err);
+    if (code < 0)
+        return code;
     sending_set_name(&sending, slash ? slash + 1 : srun->command[0]);
     sending.sbatch.is_quiet = true;
     return submit_and_follow(&sending, true, ret_status, err);
@@ -472,8 +613,7 @@ int slurm_srun(int argc, char **argv)
 
     int code = read_words(&srun, argc, argv, &err);
     if (code == 0)
-        code = getenv("TARN_JOB_ID") && getenv("TARN_SOCKET") ? run_inside(&srun, &status, &err)
-                                                              : run_outside(&srun, &status, &err);
+        code = is_inside() ? run_inside(&srun, &status, &err) : run_outside(&srun, &status, &err);
     list_release(&srun.words);
     if (code < 0)
         slurm_fail("%s", err.text);

@@ -38,6 +38,7 @@ struct running {
     int status;
     bool is_ending;  /* the others are asked to end */
     time_t deadline; /* SIGTERM or SIGKILL by then; 0: none */
+    time_t limit;    /* of the step; 0: none */
 };
 
 /* ---- start ---- */
@@ -93,6 +94,21 @@ static void set_gang(const struct srun_step *step, uint32_t rank)
     put_number("MASTER_PORT", step->master_port);
 }
 
+/* --export=NONE: what tarn and Slurm set stays, and what finds programs and the home directory. */
+static void drop_environment(const struct srun_step *step)
+{
+    static const char *const kept[] = { "PATH", "HOME", "USER", "LOGNAME", "SHELL", NULL };
+    char **all = environ;
+
+    environ = NULL;
+    for (; *all; all++) {
+        AUTO_FREE char *name = mem_string_of(*all, strcspn(*all, "="));
+        if (string_starts(name, "SLURM_") || string_starts(name, "TARN_") ||
+            string_is_in(name, kept) || string_equal(name, step->gpu_variable))
+            setenv(name, *all + strlen(name) + 1, 1);
+    }
+}
+
 static void set_environment(const struct srun_step *step, uint32_t rank)
 {
     static const char *const numbers[] = { "SLURM_PROCID", "SLURM_LOCALID",   "SLURM_GTIDS",
@@ -106,6 +122,8 @@ static void set_environment(const struct srun_step *step, uint32_t rank)
                                           NULL };
     const char *nodes = getenv("SLURM_JOB_NODELIST");
 
+    if (step->has_no_environment)
+        drop_environment(step);
     set_gang(step, rank);
     put_all(numbers, rank);
     put_all(counts, step->tasks);
@@ -379,6 +397,11 @@ static void take_signals(struct running *running)
 
 static void look_at_time(struct running *running)
 {
+    if (running->limit > 0 && !running->is_ending && time(NULL) >= running->limit) {
+        slurm_fail("step cancelled: its time limit is %" PRId64 " s", running->step->limit_s);
+        running->status = 1;
+        end_others(running);
+    }
     if (running->deadline == 0 || time(NULL) < running->deadline)
         return;
     if (running->is_ending) {
@@ -410,7 +433,8 @@ static void follow(struct running *running)
             waits[i] =
                 (struct pollfd){ .fd = running->tasks[(i - 1) / STREAMS].from[(i - 1) % STREAMS],
                                  .events = POLLIN };
-        if (poll(waits, count, running->deadline > 0 ? 1000 : -1) < 0 && errno != EINTR)
+        if (poll(waits, count, running->deadline > 0 || running->limit > 0 ? 1000 : -1) < 0 &&
+            errno != EINTR)
             return;
         for (uint32_t i = 1; i < count; i++) {
             if (waits[i].revents)
@@ -439,7 +463,9 @@ static int open_signals(struct running *running, struct error *err)
 
 int srun_step_run(const struct srun_step *step, int *ret_status, struct error *err)
 {
-    struct running running = { .step = step, .tasks = mem_zero(step->tasks, sizeof(struct task)) };
+    struct running running = { .step = step,
+                               .tasks = mem_zero(step->tasks, sizeof(struct task)),
+                               .limit = step->limit_s > 0 ? time(NULL) + step->limit_s : 0 };
     int code = open_signals(&running, err);
 
     for (uint32_t i = 0; i < step->tasks; i++)

@@ -25,7 +25,9 @@ struct srun_step {
     char *const *variables;             /* "NAME=VALUE", NULL-terminated; NULL: none */
     uint16_t master_port;               /* where the tasks of a gang meet */
     bool appends, has_labels, kills_on_bad_exit;
-    int wait_s; /* time limit from the first end to the last; 0: none */
+    bool has_no_environment; /* the tasks have not that of srun */
+    int64_t limit_s;         /* of the step; 0: none */
+    int wait_s;              /* time limit from the first end to the last; 0: none */
 };
 
 /* *ret_status: the highest of the tasks' exit statuses; 128 plus the signal. */

@@ -74,12 +74,34 @@ static int read_queue(const struct draft_key *key, struct job_draft *draft)
     return code;
 }
 
+/* "a", or "a,b": one of them. */
 static int read_pool(const struct draft_key *key, struct job_draft *draft)
 {
     const char *name = "";
 
+    if (!strchr(key->text, ',')) {
+        int code = reader_name(key->reader, key->object, key->name, &name);
+        snprintf(draft->request.pool, sizeof(draft->request.pool), "%s", name);
+        return code;
+    }
+    AUTO_FREE char *copy = mem_string(key->text);
+    char *rest = copy;
+    while (rest) {
+        name = strsep(&rest, ",");
+        if (!name_is_valid(name))
+            return key_fail(key, -EINVAL, "'%.80s' is not a valid name in '%.80s'", name,
+                            key->text);
+    }
+    draft->pools = mem_string(key->text);
+    return 0;
+}
+
+static int read_qos(const struct draft_key *key, struct job_draft *draft)
+{
+    const char *name = NULL;
+
     int code = reader_name(key->reader, key->object, key->name, &name);
-    snprintf(draft->request.pool, sizeof(draft->request.pool), "%s", name);
+    draft->qos = mem_string(name);
     return code;
 }
 
@@ -516,7 +538,9 @@ static const struct draft_row draft_rows[] = {
     { "name", .read = read_name, .offset = OF_DRAFT(name), .most = SUBMISSION_PATH_MAX,
       .is_always = true },
     { "queue", .read = read_queue },
-    { "pool", .read = read_pool },
+    { "pool", .read = read_pool, .expected = "a name" },
+    { "qos", .read = read_qos },
+    { "exclusive", .read = read_flag, .offset = OF_DRAFT(exclusive) },
     { "where", .read = read_conditions },
     { "labels", .read = read_labels },
     { "anti_affinity", .read = read_labels },
@@ -583,6 +607,8 @@ void draft_release(struct job_draft *draft)
     free(draft->combination);
     free(draft->directory);
     free(draft->queue);
+    free(draft->pools);
+    free(draft->qos);
     free(draft->begin_at);
     free(draft->deadline_at);
     string_list_destroy(draft->argv);

@@ -111,6 +111,9 @@ static int read_memory(const struct draft_key *key, struct job_draft *draft)
 {
     int64_t *mib = &draft->request.memory_mib;
 
+    draft->all_memory = strcmp(key->text, "all") == 0;
+    if (draft->all_memory)
+        return 0;
     int code = units_parse_mib(key->text, mib, key->reader->err);
     draft->request.memory_given = *mib > 0;
     return key_check(key, code);
@@ -240,7 +243,7 @@ static const struct draft_row request_rows[] = {
     { "gpus", .read = read_gpus, .expected = gpus_expected, .may_be_map = true },
     { "accelerator", .read = read_accelerator, .expected = "a kind and a number like tpu:4" },
     { "cpus", .read = read_cpus },
-    { "memory", .read = read_memory, .expected = "a size like 8G" },
+    { "memory", .read = read_memory, .expected = "a size like 8G, or all" },
     { "ranks", .read = read_ranks },
     { "nodes", .read = read_nodes, .expected = "a number, or 1..2" },
     { "work", .read = read_work },

@@ -86,6 +86,10 @@ static int read_role(const struct draft_source *source, const char *name, struct
     request_default(&member.request);
     if (code == 0)
         code = draft_read_member(source, &member);
+    if (code == 0 && member.all_memory) {
+        error_set(layer->reader.err, -EINVAL, "memory all: not for a role; expected a size");
+        code = fail_at(source, name);
+    }
     if (code == 0)
         code = read_ranks(layer, &member.request.members);
     if (code == 0)

@@ -14,6 +14,7 @@
 #include "wire/job/sbatch_given.h"
 #include "wire/job/signal_name.h"
 #include "wire/job/submission.h"
+#include "wire/reader.h"
 
 enum {
     CPU_MILLI_MAX = 100000 * 1000,
@@ -285,6 +286,58 @@ static bool is_features(const char *text, size_t length, const char *operators)
     return is;
 }
 
+/* The list of conditions; --where is one of them. */
+static json_t *where_of(struct sbatch *sbatch)
+{
+    json_t *where = json_object_get(sbatch->job, "where");
+
+    if (json_is_array(where))
+        return where;
+    json_t *list = json_array();
+    if (where)
+        json_array_append(list, where);
+    json_object_set_new(sbatch->job, "where", list);
+    return list;
+}
+
+static int check_nodes(const struct sbatch_given *option, struct error *err)
+{
+    for (const char *at = option->value;; at++) {
+        size_t length = strcspn(at, ",");
+        AUTO_FREE char *name = mem_string_of(at, length);
+        if (!name_is_valid(name))
+            return fail(option, err,
+                        "'%.60s': expected names of nodes, as in n1,n2; brackets and files are "
+                        "not supported",
+                        option->value);
+        at += length;
+        if (!*at)
+            return 0;
+    }
+}
+
+static int read_places(struct sbatch *sbatch, struct error *err)
+{
+    const struct sbatch_given *list = given(sbatch, SBATCH_NODELIST);
+    const struct sbatch_given *exclude = given(sbatch, SBATCH_EXCLUDE);
+    int code = list ? check_nodes(list, err) : 0;
+
+    if (code == 0 && exclude)
+        code = check_nodes(exclude, err);
+    if (code < 0)
+        return code;
+    if (list && strchr(list->value, ','))
+        return fail(list, err,
+                    "'%.60s': several nodes, which all would be used; expected one, or --where "
+                    "'node in (n1,n2)' for one of them",
+                    list->value);
+    if (list)
+        json_array_append_new(where_of(sbatch), json_sprintf("node in (%s)", list->value));
+    if (exclude)
+        json_array_append_new(where_of(sbatch), json_sprintf("node notin (%s)", exclude->value));
+    return 0;
+}
+
 /* "nvme&(v100|a100)" as conditions: features are labels or models. What counts nodes, and brackets
  * for nodes that are alike, is not to be said with conditions. */
 static int read_constraint(struct sbatch *sbatch, struct error *err)
@@ -294,8 +347,7 @@ static int read_constraint(struct sbatch *sbatch, struct error *err)
 
     if (!option)
         return 0;
-    json_t *where = json_array();
-    json_object_set_new(sbatch->job, "where", where);
+    json_t *where = where_of(sbatch);
     for (const char *at = option->value;; at++) {
         size_t length = strcspn(at, "&");
         bool is_inside = length > 2 && at[0] == '(' && at[length - 1] == ')';
@@ -318,6 +370,15 @@ static int read_constraint(struct sbatch *sbatch, struct error *err)
     }
 }
 
+/* "per_task:N" is what --gpus-per-task=N does. */
+static bool is_bound_so(const struct sbatch *sbatch, const char *value)
+{
+    const struct sbatch_given *each = given(sbatch, SBATCH_GPUS_PER_TASK);
+
+    return each && string_starts(value, "per_task:") &&
+           strcmp(value + strlen("per_task:"), each->value) == 0;
+}
+
 static int read_gpus(struct sbatch *sbatch, struct shape *shape, struct error *err)
 {
     const struct sbatch_given *each = either(sbatch, SBATCH_GPUS, SBATCH_GPUS_PER_TASK);
@@ -328,8 +389,10 @@ static int read_gpus(struct sbatch *sbatch, struct shape *shape, struct error *e
 
     request_default(&shape->request);
     const struct sbatch_given *bind = given(sbatch, SBATCH_GPU_BIND);
-    if (bind && strcmp(bind->value, "none") != 0)
-        return fail(bind, err, "'%.60s': expected none; --gpus-per-task binds GPUs to tasks",
+    if (bind && strcmp(bind->value, "none") != 0 && !is_bound_so(sbatch, bind->value))
+        return fail(bind, err,
+                    "'%.60s': expected none, or per_task:N with --gpus-per-task=N, which binds "
+                    "GPUs to tasks",
                     bind->value);
     if (!option)
         return 0;
@@ -402,9 +465,12 @@ static int read_memory(struct sbatch *sbatch, struct shape *shape, struct error 
     int code = units_parse_mib(option->value, &mib, err);
     if (code < 0)
         return in_option(option, code, err);
+    if (mib == 0 && option == per_node) {
+        set_string(sbatch, "memory", "all");
+        return 0;
+    }
     if (mib == 0 && !each)
-        return fail(option, err,
-                    "0 (all memory of a node) is not supported; expected a size, as in 64G");
+        return fail(option, err, "0: expected a size, as in 4G; --mem=0 is all memory of a node");
     if (per_gpu)
         code = gpus_of_member(option, shape, &gpus, err);
     if (code < 0)
@@ -573,6 +639,19 @@ static int read_priority(struct sbatch *sbatch, struct error *err)
     return 0;
 }
 
+static int read_exclusive(struct sbatch *sbatch, struct error *err)
+{
+    const struct sbatch_given *option = given(sbatch, SBATCH_EXCLUSIVE);
+
+    if (!option)
+        return 0;
+    if (option->value)
+        return fail(option, err, "'%.40s': expected no value; whole nodes are for one job alone",
+                    option->value);
+    json_object_set_new(sbatch->job, "exclusive", json_true());
+    return 0;
+}
+
 static int read_open_mode(struct sbatch *sbatch, struct error *err)
 {
     const struct sbatch_given *option = given(sbatch, SBATCH_OPEN_MODE);
@@ -738,7 +817,8 @@ static void put_amounts(const struct sbatch *sbatch, json_t *slurm)
             units_parse_mib(option->value, &amount, NULL);
         else if (units_parse_milli(option->value, CPU_MILLI_MAX, &amount, NULL) == 0)
             amount = (amount + 999) / 1000;
-        put_number(slurm, amounts[i].variable, amount);
+        if (amount > 0)
+            put_number(slurm, amounts[i].variable, amount);
     }
 }
 
@@ -757,6 +837,7 @@ static void put_given(const struct sbatch *sbatch, const struct shape *shape, js
         { SBATCH_GPU_BIND, "SLURM_GPU_BIND" },
         { SBATCH_EXPORT, "SLURM_EXPORT_ENV" },
         { SBATCH_DEPENDENCY, "SLURM_JOB_DEPENDENCY" },
+        { SBATCH_QOS, "SLURM_JOB_QOS" },
     };
 
     for (size_t i = 0; i < COUNT_OF(plain); i++) {
@@ -797,8 +878,8 @@ int sbatch_finish(struct sbatch *sbatch, struct error *err)
         read_memory,
     };
     static int (*const others[])(struct sbatch *, struct error *) = {
-        read_time,  read_dependency, read_export,     read_priority, read_open_mode,
-        read_retry, read_heals,      read_checkpoint, read_mail,     read_constraint,
+        read_time,  read_dependency, read_export, read_priority,   read_open_mode, read_retry,
+        read_heals, read_checkpoint, read_mail,   read_constraint, read_places,    read_exclusive,
     };
     struct shape shape = { 0 };
     int code = 0;

@@ -72,7 +72,10 @@ struct job_draft {
     where_list where;   /* the same */
     struct draft_role *role_starts;
     uint32_t role_count;
-    char *queue; /* NULL: the sender's own */
+    char *queue;                /* NULL: the sender's own */
+    char *pools;                /* "a,b", then without a pool of the request; NULL */
+    char *qos;                  /* NULL */
+    bool exclusive, all_memory; /* all CPUs and devices, all memory of a node */
     int32_t priority;
     uint32_t retry;
     bool hold;
