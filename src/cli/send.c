@@ -15,6 +15,7 @@
 #include "cli/secret_names.h"
 #include "io/file.h"
 #include "wire/config/config.h"
+#include "wire/job/script_text.h"
 #include "wire/job/sender.h"
 #include "wire/job/submission.h"
 
@@ -34,6 +35,8 @@
     {                                                                                              \
         "pty", 0, NULL, "run the job on a terminal; tarn attach returns to it"                     \
     }
+
+enum { QUOTED_SIZE = 80 };
 
 const struct option_entry options_run[] = {
     DEVICES,
@@ -113,14 +116,23 @@ static int usage_failed(struct sending *sending, int code)
     return code;
 }
 
-static void set_words(json_t *job, const char *key, char **words)
+static int set_words(json_t *job, const char *key, char **words, struct error *err)
 {
     if (!*words)
-        return;
+        return 0;
     json_t *list = json_array();
-    for (; *words; words++)
-        json_array_append_new(list, json_string(*words));
     json_object_set_new(job, key, list);
+    for (; *words; words++) {
+        char clean[QUOTED_SIZE];
+        if (json_array_append_new(list, json_string(*words)) == 0)
+            continue;
+        string_clean(clean, sizeof(clean), *words, strlen(*words));
+        return error_set(err, -EINVAL,
+                         "'%s': an argument that is not UTF-8; expected it in a script, or a "
+                         "pattern like '*.txt'",
+                         clean);
+    }
+    return 0;
 }
 
 /* The file's own name, as far as a job may be called so. */
@@ -191,8 +203,8 @@ static int read_script(struct sending *sending, const char *path, char **args, s
         return code;
     if (!string_starts(text_string(&script), "#!")) {
         if (path && is_program(path) && !sending->sbatch.is_slurm) {
-            set_words(sending->sbatch.job, "command", args - 1);
-            return sbatch_finish(&sending->sbatch, err);
+            code = set_words(sending->sbatch.job, "command", args - 1, err);
+            return code < 0 ? code : sbatch_finish(&sending->sbatch, err);
         }
         return error_set(err, -EINVAL,
                          "%s: not a script: expected #! and an interpreter on its first line; or "
@@ -204,8 +216,10 @@ static int read_script(struct sending *sending, const char *path, char **args, s
         code = sbatch_finish(&sending->sbatch, err);
     if (code < 0)
         return code;
-    json_object_set_new(sending->sbatch.job, "script", json_stringn(script.bytes, script.length));
-    set_words(sending->sbatch.job, "args", args);
+    script_text_put(sending->sbatch.job, script.bytes, script.length);
+    code = set_words(sending->sbatch.job, "args", args, err);
+    if (code < 0)
+        return code;
     if (path) {
         set_name(sending->sbatch.job, path);
         set_script_path(sending->sbatch.job, path);
@@ -236,8 +250,8 @@ static int read_words(struct sending *sending, char **words, bool is_command, st
     if (!is_command && (!is_program(words[0]) || sending->sbatch.is_slurm))
         return error_set(err, -ENOENT, "%s: no such script; to run it as a command, write -- %s",
                          words[0], words[0]);
-    set_words(sending->sbatch.job, "command", words);
-    return sbatch_finish(&sending->sbatch, err);
+    int code = set_words(sending->sbatch.job, "command", words, err);
+    return code < 0 ? code : sbatch_finish(&sending->sbatch, err);
 }
 
 /* The options of a command line win over the keys of a file. */
@@ -280,8 +294,10 @@ static void add_slurm(json_t *document)
 }
 
 /* Directories and environment of this machine mean nothing on another one. */
-static void add_sender(json_t *document, const char *file)
+static void add_sender(json_t *document, json_t *notes, const char *file)
 {
+    AUTO_RELEASE(text) struct text left_out = { 0 };
+
     if (remote_is_given())
         return;
     AUTO_FREE char *here = starting_place(file);
@@ -300,9 +316,14 @@ static void add_sender(json_t *document, const char *file)
             string_starts(*variable, "SLURM_"))
             continue;
         AUTO_FREE char *name = mem_string_of(*variable, (size_t)(equals - *variable));
-        if (string_is_utf8(name, strlen(name)))
-            json_object_set_new(env, name, json_string(equals + 1)); /* left out: not UTF-8 */
+        bool is_text = string_is_utf8(name, strlen(name));
+        if (is_text && json_object_set_new(env, name, json_string(equals + 1)) == 0)
+            continue;
+        text_printf(&left_out, "%s%s", left_out.length > 0 ? ", " : "", is_text ? name : "?");
     }
+    if (left_out.length > 0)
+        json_array_append_new(notes,
+                              json_sprintf("environment: %s: not UTF-8, left out", left_out.bytes));
     json_object_set_new(document, "sender_env", env);
 }
 
@@ -442,7 +463,7 @@ static int read_file(struct sending *sending, struct error *err)
         return check(sending->document, lines, path, err);
     merge(sending->document, sending->sbatch.job);
     set_pipeline_name(sending->document, path);
-    add_sender(sending->document, is_stdin ? NULL : path);
+    add_sender(sending->document, sending->sbatch.notes, is_stdin ? NULL : path);
     code = set_attach(sending, err);
     if (code < 0)
         return code;
@@ -472,7 +493,7 @@ static int read_all(struct sending *sending, int argc, char **argv, struct error
     if (code < 0)
         return code;
     sending->document = json_incref(sending->sbatch.job);
-    add_sender(sending->document, NULL);
+    add_sender(sending->document, sending->sbatch.notes, NULL);
     code = set_attach(sending, err);
     return code < 0 ? code : check(sending->document, NULL, NULL, err);
 }

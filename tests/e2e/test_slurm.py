@@ -60,6 +60,41 @@ def test_a_script_with_dos_line_breaks_is_refused(cluster):
             assert "batch script contains DOS line breaks" in cluster.slurm("sbatch", stdin=file.read(), status=1).stderr
 
 
+def test_a_script_that_is_not_utf_8_runs_byte_for_byte(cluster):
+    """Such as one whose comments are in Latin-1, or that prints what Windows-1252 has."""
+    script = b"#!/bin/bash\n# r\xe9glages \x80\xff \xc3\xa9\n" + SMALL.encode() + b"printf '\xe9\xff\x80\xc2' | od -An -tx1\n"
+    with open(os.path.join(cluster.work, "old.sh"), "wb") as file:
+        file.write(script)
+    for words in (["sbatch", "--parsable", "old.sh"], ["tarn", "submit", "--parsable", "old.sh"]):
+        said = cluster.slurm(*words) if words[0] == "sbatch" else cluster.out(*words[1:])
+        number = (said.stdout if words[0] == "sbatch" else said).strip()
+        assert cluster.api.wait_end(number)["result"] == "ok"
+        assert cluster.api.output(number).split() == ["e9", "ff", "80", "c2"]
+    kept = subprocess.run([os.path.join(SLURM, "sbatch"), "--parsable"], input=script.replace(b"printf", b"cat \"$0\" #"), cwd=cluster.work,
+                          env=cluster.environment, stdout=subprocess.PIPE, check=True).stdout.decode().strip()
+    cluster.api.wait_end(kept)
+    with open(os.path.join(cluster.work, "slurm-%s.out" % kept), "rb") as file:
+        assert file.read() == script.replace(b"printf", b"cat \"$0\" #")
+
+
+def test_what_is_no_script_is_refused_as_slurm_does(cluster):
+    for name, content, said in (("nul.sh", b"#!/bin/sh\necho \0\n", "nul.sh: a NUL character in it"),
+                                ("empty.sh", b"", "empty.sh: not a script: expected #!"),
+                                ("wide.sh", "#!/bin/sh\ntrue\n".encode("utf-16"), "wide.sh: not a script"),
+                                ("bom.sh", b"\xef\xbb\xbf#!/bin/sh\ntrue\n", "bom.sh: not a script"),
+                                ("bare.sh", b"echo hello\n", "bare.sh: not a script")):
+        with open(os.path.join(cluster.work, name), "wb") as file:
+            file.write(content)
+        assert said in cluster.slurm("sbatch", name, status=1).stderr
+    done = subprocess.run([tarn_test.TARN.encode(), b"run", b"--", b"echo", b"caf\xe9"], env=cluster.environment, cwd=cluster.work,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == 1 and b"'caf?': an argument that is not UTF-8" in done.stderr
+    said = subprocess.run([tarn_test.TARN, "run", "-q", "--cpus", "0.1", "--", "sh", "-c", "echo ran"], cwd=cluster.work, stdin=subprocess.DEVNULL,
+                          env={**{k.encode(): v.encode() for k, v in cluster.environment.items()}, b"OLD": b"caf\xe9"},
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert said.stdout == b"ran\n" and b"environment: OLD: not UTF-8, left out" in said.stderr
+
+
 def test_filtered_jobs_that_ended_meanwhile_are_no_failure(cluster):
     """Cancelling the first ends those that need it."""
     for cancel in (lambda: cluster.out("cancel", "--all"), lambda: cluster.slurm("scancel", "--me").stdout):

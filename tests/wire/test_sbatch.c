@@ -442,7 +442,8 @@ static void a_bad_script_is_refused_with_its_line(void **state)
                                  "1h30m or 2-12:00:00" },
         { "#SBATCH -n 2\n#SBATCH --ranks=2\n", "a.sh:2: --ranks: --ntasks is given already, "
                                                "expected one of them" },
-        { "#!/bin/sh\n\xff\n", "a.sh: not a text in UTF-8" },
+        { "#!/bin/sh\n#SBATCH -J \xff\n",
+          "a.sh:2: --job-name: not UTF-8, or longer than 131071 bytes" },
         { "#!/bin/sh\n#SBATCH -n 2\r\ntrue\n",
           "a.sh: batch script contains DOS line breaks (\\r\\n); expected UNIX line breaks (\\n)" },
     };

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "core/job/gang_size.h"
 #include "wire/job/job_launch.h"
+#include "wire/job/script_text.h"
 #include "wire/json.h"
 
 static int parse(const char *yaml, struct submission **ret, struct error *err)
@@ -476,6 +477,10 @@ static const struct {
     const char *yaml;
     const char *text;
 } failures[] = {
+    { "script_bytes: \"#!/bin/sh\\n\\u20ac\"",
+      "x.yaml:1: script_bytes: expected characters up to U+00FF, each for a byte" },
+    { "{script_bytes: '#!/bin/sh', run: x}",
+      "x.yaml: more than one thing to run; expected one of run, command and script" },
     { "5\n", "x.yaml: expected a job or a pipeline (a map of keys), not a number" },
     { "{}\n", "x.yaml: nothing to run; expected one of run, command and script" },
     { "run: a\ncommand: [b]\n", "x.yaml: more than one thing to run; expected one of run, command "
@@ -751,6 +756,32 @@ static void roles_take_from_the_job_what_they_do_not_say(void **state)
     submission_destroy(submission);
 }
 
+static void a_script_is_kept_byte_for_byte(void **state)
+{
+    static const char *const scripts[] = {
+        "#!/bin/sh\necho caf\xc3\xa9 \xe2\x82\xac\n",
+        "#!/bin/sh\necho caf\xe9 \x80\xff\xc3\xa9\n",
+    };
+    static const char *const keys[] = { "script", "script_bytes" };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(scripts); i++) {
+        AUTO(json) json_t *document = json_object();
+        AUTO(submission) struct submission *submission = NULL;
+        struct launch *launch = NULL;
+        struct error err = { 0 };
+
+        script_text_put(document, scripts[i], strlen(scripts[i]));
+        assert_non_null(json_object_get(document, keys[i]));
+        assert_int_equal(submission_parse(document, NULL, NULL, &submission, &err), 0);
+        AUTO(json) json_t *object = launch_to_json(&submission->stages[0].jobs[0], NULL, 1, "/");
+        AUTO_FREE char *bytes = json_dumps(object, JSON_COMPACT);
+        assert_int_equal(launch_from_json(bytes, strlen(bytes), &launch, &err), 0);
+        assert_string_equal(launch->script, scripts[i]);
+        launch_destroy(launch);
+    }
+}
+
 static void a_bad_document_is_refused_with_line_and_words(void **state)
 {
     (void)state;
@@ -837,6 +868,7 @@ int main(void)
         cmocka_unit_test(a_bad_checkpoint_is_refused_in_words),
         cmocka_unit_test(begin_may_be_a_delay_or_a_time),
         cmocka_unit_test(roles_take_from_the_job_what_they_do_not_say),
+        cmocka_unit_test(a_script_is_kept_byte_for_byte),
         cmocka_unit_test(a_bad_document_is_refused_with_line_and_words),
         cmocka_unit_test(texts_have_limits),
         cmocka_unit_test(arguments_and_environment_have_a_limit_together),

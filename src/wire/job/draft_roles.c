@@ -128,7 +128,7 @@ int draft_read_roles(const struct draft_source *source, struct job_draft *draft)
 {
     const struct scope_layer *layer = &source->scope->layers[0];
     const json_t *roles = reader_get(layer->object, "roles");
-    static const char *const commands[] = { "run", "command", "script", NULL };
+    static const char *const commands[] = { "run", "command", "script", "script_bytes", NULL };
     bool has_command = false;
 
     for (size_t i = 0; commands[i]; i++)

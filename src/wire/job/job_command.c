@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "wire/job/script_text.h"
 
 enum { ARGUMENTS_MAX = 65536, INTERPRETER_MAX = 255 };
 
@@ -105,16 +106,24 @@ static int add_interpreter(const struct draft_source *source, const char *script
 static int read_script(const struct draft_source *source, struct job_draft *draft, size_t *count)
 {
     const struct scope_layer *layer = &source->scope->layers[0];
-    const char *script = NULL;
+    const char *key = reader_get(layer->object, "script") ? "script" : "script_bytes";
+    const char *text = NULL;
 
-    int code =
-        reader_string(&layer->reader, layer->object, "script", SUBMISSION_SCRIPT_MAX, &script);
+    /* A byte has two bytes in script_bytes. */
+    int code = reader_string(&layer->reader, layer->object, key, 2 * SUBMISSION_SCRIPT_MAX, &text);
     if (code < 0)
         return code;
+    AUTO_FREE char *script = key[6] ? script_text_decode(text) : mem_string(text);
+    if (!script)
+        return reader_fail(&layer->reader, -EINVAL, layer->object, key,
+                           "expected characters up to U+00FF, each for a byte");
+    if (strlen(script) > SUBMISSION_SCRIPT_MAX)
+        return reader_fail(&layer->reader, -E2BIG, layer->object, key, "longer than %d bytes",
+                           SUBMISSION_SCRIPT_MAX);
     code = add_interpreter(source, script, count, &draft->argv);
     if (code < 0)
         return code;
-    draft->script = mem_string(script);
+    draft->script = TAKE(script);
     draft->script_at = *count;
     add_word(&draft->argv, count, "script");
     return 0;
@@ -124,20 +133,22 @@ int command_read(const struct draft_source *source, struct job_draft *draft)
 {
     const struct scope_layer *layer = &source->scope->layers[0];
     bool has_run = reader_get(layer->object, "run"),
-         has_script = reader_get(layer->object, "script");
+         has_script = reader_get(layer->object, "script"),
+         has_bytes = reader_get(layer->object, "script_bytes");
     bool has_command = reader_get(layer->object, "command");
     size_t count = 0;
     int code;
 
-    if (has_run + has_script + has_command != 1)
+    if (has_run + has_script + has_bytes + has_command != 1)
         return reader_fail(&layer->reader, -EINVAL, layer->object, NULL,
                            "%s; expected one of run, command and script",
-                           has_run || has_script || has_command ? "more than one thing to run"
-                                                                : "nothing to run");
+                           has_run || has_script || has_bytes || has_command
+                               ? "more than one thing to run"
+                               : "nothing to run");
     draft->argv = mem_zero(1, sizeof(draft->argv[0]));
     if (has_run)
         code = read_run(source, &count, &draft->argv);
-    else if (has_script)
+    else if (has_script || has_bytes)
         code = read_script(source, draft, &count);
     else
         code = add_arguments(source, "command", &count, &draft->argv);

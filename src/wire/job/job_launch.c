@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "wire/job/script_text.h"
 #include "wire/job/sender.h"
 #include "wire/reader.h"
 
@@ -68,7 +69,8 @@ json_t *launch_to_json(const struct job_draft *draft, const uint64_t *input_grou
     json_t *object = json_object();
 
     json_object_set_new(object, "argv", strings_to_json(draft->argv));
-    set_string(object, "script", draft->script);
+    if (draft->script)
+        script_text_put(object, draft->script, strlen(draft->script));
     if (draft->script)
         json_object_set_new(object, "script_at", json_integer((json_int_t)draft->script_at));
     json_object_set_new(object, "env", json_integer((json_int_t)environment));
@@ -131,6 +133,13 @@ static char *string_from_json(const json_t *object, const char *key)
     return mem_string(json_string_value(json_object_get(object, key)));
 }
 
+static char *script_from_json(const json_t *object)
+{
+    const char *bytes = json_string_value(json_object_get(object, "script_bytes"));
+
+    return bytes ? script_text_decode(bytes) : string_from_json(object, "script");
+}
+
 static void take_roles(struct launch *launch, const json_t *roles)
 {
     launch->role_count = json_array_size(roles);
@@ -169,7 +178,7 @@ int launch_from_json(const char *bytes, size_t length, struct launch **ret, stru
     const json_t *inputs = json_object_get(object, "inputs");
     *launch = (struct launch){
         .argv = strings_from_json(json_object_get(object, "argv")),
-        .script = string_from_json(object, "script"),
+        .script = script_from_json(object),
         .script_at = (size_t)json_integer_value(json_object_get(object, "script_at")),
         .environment = (uint64_t)json_integer_value(json_object_get(object, "env")),
         .cwd = string_from_json(object, "cwd"),

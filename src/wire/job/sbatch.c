@@ -460,8 +460,9 @@ int sbatch_parse_script(struct sbatch *sbatch, const char *script, size_t length
 
     if (length > SBATCH_SCRIPT_MAX)
         return error_set(err, -E2BIG, "%s: larger than %d MiB", source, SBATCH_SCRIPT_MAX >> 20);
-    if (memchr(script, '\0', length) || !string_is_utf8(script, length))
-        return error_set(err, -EINVAL, "%s: not a text in UTF-8", source);
+    if (memchr(script, '\0', length))
+        return error_set(err, -EINVAL, "%s: a NUL character in it; expected a script in text",
+                         source);
     if (memmem(script, length, "\r\n", 2))
         return error_set(err, -EINVAL,
                          "%s: batch script contains DOS line breaks (\\r\\n); expected UNIX line "
