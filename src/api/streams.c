@@ -17,6 +17,7 @@
 #include "api/routes.h"
 #include "api/view/view.h"
 #include "base/mem.h"
+#include "base/terminal_text.h"
 #include "control/queue_policy.h"
 #include "core/job/gang_size.h"
 
@@ -25,7 +26,9 @@ enum {
     TICKS_PER_BEAT = 15000 / TICK_MS,
     TICKS_PER_SECOND = 1000 / TICK_MS,
     CHUNK = 64 * 1024,
-    TAIL_BYTES_MAX = 1 << 20
+    TAIL_BYTES_MAX = 1 << 20,
+    TAIL_LINES_MAX = 1000000,
+    PLAIN_MAX = 2 * TAIL_BYTES_MAX /* it grows while it is read */
 };
 
 struct follower {
@@ -43,6 +46,7 @@ struct follower {
     off_t offset;
     uint32_t tail; /* lines; UINT32_MAX: all */
     bool is_following;
+    bool is_plain; /* as a terminal would show it in the end */
     /* Events: */
     struct text events;
     bool is_done;
@@ -192,7 +196,7 @@ static bool is_over(const struct follower *follower)
     return !job || job->state == JOB_ENDED;
 }
 
-static bool pull_output(struct http_stream *stream, struct text *out)
+static bool pull_bytes(struct http_stream *stream, struct text *out)
 {
     struct follower *follower = CONTAINER_OF(stream, struct follower, stream);
     /* Decide before reading: output written before the job's end is then not missed. */
@@ -233,11 +237,26 @@ static bool pull_output(struct http_stream *stream, struct text *out)
     return is_last;
 }
 
+static bool pull_output(struct http_stream *stream, struct text *out)
+{
+    struct follower *follower = CONTAINER_OF(stream, struct follower, stream);
+
+    if (!follower->is_plain)
+        return pull_bytes(stream, out);
+    bool is_over = pull_bytes(stream, &follower->events) || follower->events.length >= PLAIN_MAX;
+    if (is_over)
+        terminal_text_add(out, follower->events.bytes, follower->events.length);
+    return is_over;
+}
+
 static void read_options(const struct call *call, struct follower *follower)
 {
     follower->offset = (off_t)query_number(call, "offset", 0);
     follower->tail = (uint32_t)query_number(call, "tail", UINT32_MAX);
     follower->is_following = query_is_on(call, "follow");
+    follower->is_plain = query_is_on(call, "plain");
+    if (follower->is_plain && follower->tail == UINT32_MAX)
+        follower->tail = TAIL_LINES_MAX;
 }
 
 json_t *handle_output(struct call *call)
@@ -258,6 +277,8 @@ json_t *handle_output(struct call *call)
     if (code == 0)
         code = queue_policy_check_reach(api_state(call->api), call->request->who, job->queue,
                                         &call->err);
+    if (code == 0 && query_is_on(call, "plain") && query_is_on(call, "follow"))
+        code = error_set(&call->err, REFUSED_BAD, "plain: not with follow; expected one of them");
     if (code == 0 && rank >= request_most(state_request(api_state(call->api), job)))
         code = error_set(&call->err, REFUSED_BAD, "job %" PRIu64 ": has no rank %" PRIu32, job->id,
                          rank);

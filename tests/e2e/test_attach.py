@@ -526,6 +526,48 @@ def test_a_failed_gang_says_which_rank_failed_first_and_shows_its_lines(shell):
     assert "\n  line 12\njob 1 failed: rank 1 failed first: exit status 3" in said
 
 
+BARS = r"""i=0; while [ $i -le 3000 ]; do printf '\r%d of 3000' $i; i=$((i+1)); done; echo
+printf '\033]0;owned\007\033[2J\033[H\033[31mred\033[0m \033[?1049h\302\233m.\n'; printf 'x%.0s' $(seq 5000); echo; exit 7"""
+
+
+def test_output_that_is_quoted_is_short_and_acts_on_no_terminal(shell):
+    """Of ten thousand states of a progress bar the last; neither titles nor other screens; no line of kilobytes."""
+    shell.file("bars.sh", "#!/bin/sh\n" + BARS)
+    shell.run("run", "-q", "bars.sh", status=7)
+    said = shell.refused(7, "wait", 1)
+    assert "the last lines:\n  red m.\n  xxxx" in said and " ...\njob 1 failed" in said
+    assert "\x1b" not in said and "\r" not in said and len(said) < 1000, said
+    said = shell.run("run", "--array", "0-1", "bars.sh", status=1).stderr
+    assert "  red m.\n" in said and "\x1b" not in said and len(said) < 3000, said
+    shell.file("bar.sh", "#!/bin/sh\n" + BARS.splitlines()[0] + "\nexit 8\n")
+    shell.run("run", "-q", "bar.sh", status=8)
+    assert "the last lines:\n  3000 of 3000\njob 5 failed" in shell.refused(8, "wait", 5)
+
+
+def test_logs_on_a_terminal_pass_colors_but_neither_titles_nor_screens(shell):
+    shell.file("bars.sh", "#!/bin/sh\n" + BARS)
+    shell.run("run", "-q", "bars.sh", status=7)
+    terminal = shell.terminal("logs", 1)
+    assert terminal.finish() == 0
+    assert "\x1b[31mred\x1b[0m" in terminal.text and "3000 of 3000" in terminal.text
+    for bad in ("\x1b]", "\x07", "\x1b[2J", "\x1b[H", "\x1b[?", "\x9b", "owned"):
+        assert bad not in terminal.text, bad
+    raw = shell.out("logs", 1)  # a pipe gets what the job wrote
+    assert "\x1b]0;owned\x07\x1b[2J" in raw and raw.count("of 3000") == 3001
+
+
+def test_the_api_gives_output_as_a_terminal_shows_it(shell):
+    shell.file("bars.sh", "#!/bin/sh\n" + BARS)
+    shell.run("run", "-q", "bars.sh", status=7)
+    assert shell.api.output(1, plain=1) == "red m.\n" + "x" * 5000 + "\n"
+    assert shell.api.output(1, plain=1, tail=1) == "x" * 5000 + "\n"
+    shell.file("bar.sh", "#!/bin/sh\n" + BARS.splitlines()[0] + "\n")
+    shell.run("run", "-q", "bar.sh")
+    assert shell.api.output(2, plain=1, tail=10) == "3000 of 3000\n"
+    with pytest.raises(tarn_test.Refused, match="plain: not with follow"):
+        shell.api.output(2, plain=1, follow=1)
+
+
 def test_a_failure_shows_the_last_lines_that_were_not_seen(shell):
     # Those of a run were printed already, but not those of a file of its own.
     done = shell.run("run", "--", "sh", "-c", "echo seen; exit 3", status=3)

@@ -169,6 +169,13 @@ def test_a_reply_that_is_too_long_is_refused_with_advice(assistant, api):
         assistant.text("logs", job=job, tail=400)
 
 
+def test_logs_are_what_a_terminal_shows(assistant, api):
+    job = api.submit(run=r"printf '1%%\r2%%\r\033[1m100%%\033[0m\n'")
+    wait_until("the job ends", lambda: api.get("/v1/jobs/%d" % job)["state"] == "ended")
+    assert assistant.text("logs", job=job) == "100%\n"
+    assert assistant.text("logs", job=job, plain=False).startswith("1%\r")
+
+
 def test_wrong_arguments_are_explained(assistant):
     for name, arguments, words in (("job", {}, "job: argument job: expected number of a job"), ("job", {"job": True}, "argument job"),
                                    ("why", {"job": "../gpus"}, "argument job"), ("gpu_history", {"gpu": "0?last=1h"}, "argument gpu"),

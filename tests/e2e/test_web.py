@@ -94,6 +94,16 @@ def test_the_output_of_a_job_is_followed(page, box):
     assert page.browser.execute_script("return document.querySelector('pre').scrollTop") == 70
 
 
+def test_output_is_shown_as_a_terminal_does(page, box):
+    """Of a progress bar its last state; colors and titles are left out, also where they come in parts."""
+    number = box.daemon.api.submit(command=["sh", "-c", r"""i=0; while [ $i -le 2000 ]; do printf '\rstep %d' $i; i=$((i+1)); done; echo
+        printf '\033[1;31mred\033[0m \033]0;title\007'; printf '\033['; sleep 1; printf '2Kplain\n'; sleep 1000"""], env=box.daemon.env())
+    page.go("job/%d" % number)
+    page.wait_for("plain", "pre")
+    text = page.browser.execute_script("return document.querySelector('pre').textContent")
+    assert text == "step 2000\n    plain\n", text
+
+
 def test_what_is_drawn_again_keeps_focus_and_scroll(page, box):
     number = box.daemon.api.submit(command=["sleep", "1000"], gpus=1, name="b" * 60, env=box.daemon.env())
     page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": False})

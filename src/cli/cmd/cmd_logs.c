@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
+#include "base/terminal_text.h"
 #include "cli/command.h"
 #include "cli/fields.h"
 #include "cli/follow/follow_job.h"
@@ -39,11 +41,20 @@ static void build_path(const char *id, const struct options *options, struct tex
 struct copy {
     const char *prefix; /* NULL: none */
     bool is_in_line, has_any;
+    bool is_shown; /* on a terminal, which the output of others must not change */
+    struct terminal_filter filter;
 };
 
 static void put(struct copy *copy, const char *bytes, size_t length)
 {
+    AUTO_RELEASE(text) struct text shown = { 0 };
+
     copy->has_any = true;
+    if (copy->is_shown) {
+        terminal_filter_add(&copy->filter, &shown, bytes, length);
+        bytes = text_string(&shown);
+        length = shown.length;
+    }
     while (copy->prefix && length > 0) {
         const char *end = memchr(bytes, '\n', length);
         size_t part = end ? (size_t)(end - bytes) + 1 : length;
@@ -109,7 +120,7 @@ static void tell_wait(const struct each *each, const char *id)
 
 static int copy_job(const struct each *each, const char *id, const char *prefix, struct error *err)
 {
-    struct copy copy = { .prefix = prefix };
+    struct copy copy = { .prefix = prefix, .is_shown = isatty(STDOUT_FILENO) };
     struct client_stream stream = { 0 };
     AUTO_RELEASE(text) struct text path = { 0 };
 

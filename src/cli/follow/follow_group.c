@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/terminal_text.h"
 #include "cli/follow/follow_job.h"
 #include "cli/follow/news.h"
 #include "cli/follow/stages.h"
@@ -232,10 +233,13 @@ static void peek(struct live *live)
         if (client_call(live->plan->session->client, &request, &reply, NULL) < 0)
             return;
         if (reply.status == 200 && reply.body.length > 0) {
-            size_t length = strcspn(reply.body.bytes, "\n");
+            AUTO_RELEASE(text) struct text shown = { 0 };
+            char line[LAST_LINE_MAX + 1];
+            terminal_text_add(&shown, reply.body.bytes, reply.body.length);
+            string_clean(line, sizeof(line), text_string(&shown),
+                         strcspn(text_string(&shown), "\n"));
             free(stage->last);
-            stage->last =
-                mem_string_of(reply.body.bytes, length < LAST_LINE_MAX ? length : LAST_LINE_MAX);
+            stage->last = mem_string(line);
         }
         client_reply_release(&reply);
         return;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/terminal_text.h"
 #include "cli/fields.h"
 #include "cli/job_view.h"
 #include "cli/screen.h"
@@ -14,6 +15,8 @@ static int64_t times_of(const json_t *job, const char *key)
 {
     return field_number(json_object_get(job, key), "times");
 }
+
+enum { LINE_SIZE = 512 };
 
 /* Why it was started again: what is counted once more than before. */
 static void add_cause(const json_t *before, const json_t *now, struct text *text)
@@ -79,14 +82,22 @@ void restarts_release(struct restarts *restarts)
 
 /* ---- its failure ---- */
 
-/* As they are: they are no prose of ours. */
-static void tell_lines(const char *bytes)
+/* The last of them as a terminal would show them: no prose of ours, and no screen long. */
+static void tell_lines(const struct text *output, unsigned lines)
 {
-    while (*bytes) {
-        size_t length = strcspn(bytes, "\n");
+    AUTO_RELEASE(text) struct text shown = { 0 };
+    char line[LINE_SIZE];
+    size_t count = 0;
 
-        fprintf(stderr, "  %.*s\n", (int)length, bytes);
-        bytes += length + (bytes[length] == '\n');
+    terminal_text_add(&shown, output->bytes, output->length);
+    for (size_t i = 0; i < shown.length; i++)
+        count += shown.bytes[i] == '\n';
+    for (const char *at = text_string(&shown); *at; count--) {
+        size_t length = strcspn(at, "\n");
+        string_clean(line, sizeof(line), at, length);
+        if (count <= lines)
+            fprintf(stderr, "  %s%s\n", line, strlen(line) < length ? " ..." : "");
+        at += length + 1;
     }
 }
 
@@ -114,7 +125,7 @@ void last_lines_tell(struct session *session, const json_t *job, unsigned lines,
     if (reply.status == 200 && reply.body.length > 0) {
         talk("job %s · the last lines%s%s:", field_text(job, "label"),
              has_error ? " of standard error" : "", text_string(&of));
-        tell_lines(text_string(&reply.body));
+        tell_lines(&reply.body, lines);
     }
     client_reply_release(&reply);
 }

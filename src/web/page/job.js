@@ -2,6 +2,7 @@
 // One job: what happened to it, why it waits and what would help, its output, its GPUs, what it made of them, and its cost.
 import { ask, follow, get, me } from "/web/api.js";
 import { MS, lines, roomFor, scale, timeAxis } from "/web/chart.js";
+import { Terminal } from "/web/terminal.js";
 import { clock, duration, facts, h, link, notice, stateClass, svg, table } from "/web/dom.js";
 
 const OUTPUT_MAX = 1 << 20; // characters that are kept
@@ -20,10 +21,11 @@ export function leave() { stop(); }
 
 function output(id, stream) {
   const abort = shown.abort, text = h("pre", { tabindex: "0", "aria-label": "Output of job " + id });
-  const found = h("span", { class: "dim", role: "status" });
+  const found = h("span", { class: "dim", role: "status" }), terminal = new Terminal(OUTPUT_MAX);
   follow("/v1/jobs/" + id + "/output?follow=1&tail=1000&stream=" + stream, (more) => {
     const isAtEnd = text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
-    text.textContent = (text.textContent + more).slice(-OUTPUT_MAX);
+    terminal.add(more);
+    text.textContent = terminal.text;
     if (isAtEnd) text.scrollTop = text.scrollHeight;
   }, abort.signal).catch((failure) => {
     if (failure.name !== "AbortError") text.textContent += "\n(" + failure.message + ")";
