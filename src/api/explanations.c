@@ -116,6 +116,27 @@ static void add_free(const struct api *api, const struct why *why, bool wants_gp
     add_line(lines, "free", line);
 }
 
+/* Why the others are not among those that could be free. */
+static void add_unusable(const struct state *state, json_t *lines)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+    size_t count = 0, unusable = 0;
+
+    LIST_EACH (const struct device, device, &state->devices) {
+        if (is_no_more(device))
+            continue;
+        count++;
+        unusable += !device_is_usable(state, device);
+    }
+    say_unusable(state, &text);
+    say_occupied(state, OCCUPIED_ANYWHERE, &text);
+    if (unusable == 0 || text.length == 0)
+        return;
+    const char *causes = text.bytes + (string_starts(text.bytes, "; ") ? strlen("; ") : 0);
+    AUTO_FREE char *line = mem_printf("%zu of %zu: %s", unusable, count, causes);
+    add_line(lines, "unusable", line);
+}
+
 /* What the queue can reclaim, and what delays that. */
 static json_t *add_give_back(const struct api *api, const struct job *job, json_t *lines)
 {
@@ -484,6 +505,8 @@ json_t *handle_why(struct call *call)
             add_line(lines, "because", text_string(&text));
         if (!why_is_never(why.kind)) {
             add_free(api, &why, wants_gpus, free_devices, lines);
+            if (wants_gpus && why.kind != WHY_UNUSABLE) /* whose reason names them */
+                add_unusable(state, lines);
             add_holders(api, wants_gpus, held_by, lines);
             foreign = wants_gpus ? add_foreign(api, lines) : NULL;
             owed = add_give_back(api, job, lines);

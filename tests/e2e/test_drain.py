@@ -89,6 +89,21 @@ def test_a_drained_gpu_keeps_its_jobs_and_gets_no_more(daemon, api):
     assert "differ" not in daemon.verify()
 
 
+def test_unusable_gpus_are_named_where_a_job_waits(daemon, api):
+    name = node_of(api)["name"]
+    for i in range(3):
+        api.post("/v1/gpus/%d/drain" % i, {"reason": "bad fan"})
+    running = api.submit(run="sleep 300", gpus=1, cpus=0)
+    api.wait_state(running, "running")
+    late = api.submit(run="sleep 300", gpus=1, cpus=0)
+    why = api.why(late)
+    assert why["text"] == "1 gpu wanted, 0 free; gpus %s/0-2 are drained (bad fan)" % name
+    assert "unusable  3 of 4: gpus %s/0-2 are drained (bad fan)" % name in why["lines"]
+    api.post("/v1/gpus/1/undrain")
+    third = api.submit(run="sleep 300", gpus=1, cpus=0)
+    assert "unusable  2 of 4: gpu %s/0 is drained (bad fan); gpu %s/2 is drained (bad fan)" % (name, name) in api.why(third)["lines"]
+
+
 def test_who_drained_it_is_the_reason_unless_one_is_given(daemon, api):
     reply = api.post("/v1/gpus/1/drain")
     user = api.get("/v1/daemon")["user"]

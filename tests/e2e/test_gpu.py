@@ -78,6 +78,9 @@ def test_a_device_that_falls_off_the_bus_is_drained_until_somebody_looked(machin
     assert sick == "XID 79: fell off the bus; reboot needed"
     waiting = machine.api.submit(command=["true"], gpus="1")
     wait_until("it waits", lambda: machine.api.job(waiting)["state"] == "queued")
+    words = "%s/%d is faulty (%s)" % (machine.gpu(other)["node"], other, sick)
+    why = machine.api.why(waiting)
+    assert why["text"].endswith("; gpu " + words) and "unusable  1 of 2: gpu " + words in why["lines"], why
     machine.daemon.kill()
     machine.daemon.start()
     assert machine.gpu(other)["sick"] == sick, "a restart heals nothing"

@@ -49,6 +49,8 @@ void view_accounts(const struct api *api, uint32_t queue, json_t *view);
 /* view_occupied.c: GPUs that jobs have which tarn does not know, "; "-separated: "2 gpus of n1 are
  * in use by Slurm job 12". node: of this one only, without its name; OCCUPIED_ANYWHERE: of all. */
 #define OCCUPIED_ANYWHERE UINT32_MAX
+/* "; node a is drained (disk full); gpus b/0-6 are faulty (XID 79)", up to eight causes. */
+void say_unusable(const struct state *state, struct text *text);
 void say_occupied(const struct state *state, uint32_t node, struct text *text);
 
 /* view_why.c: the reason in words, without a full stop: "4 gpus wanted, 2 free". */

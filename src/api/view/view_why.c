@@ -138,23 +138,6 @@ static void say_going(const struct api *api, struct text *text)
     }
 }
 
-/* "; node a is drained (disk to be replaced)" */
-static void say_drained(const struct state *state, struct text *text)
-{
-    for (size_t i = 0; i < state->nodes.count; i++) {
-        const struct node *node = &state->nodes.items[i];
-        if (node->state == NODE_DRAINED)
-            text_printf(text, "; node %s is drained (%s)", node->name,
-                        node->reason ? node->reason : "");
-    }
-    for (size_t i = 0; i < state->devices.count; i++) {
-        const struct device *device = &state->devices.items[i];
-        if (device->drained)
-            text_printf(text, "; gpu %s/%" PRIu32 " is drained (%s)",
-                        state->nodes.items[device->node].name, device->index, device->drained);
-    }
-}
-
 /* An engine that cannot be reached has not reported its nodes: what they lack is not known. */
 static void say_never_or_meaning(const struct api *api, const struct job *job,
                                  const struct why *why, struct text *text)
@@ -275,7 +258,7 @@ static void say(const struct api *api, const struct job *job, const struct why *
                     ahead == 1 ? "is" : "are");
     if (why->kind == WHY_UNUSABLE || (why->kind >= WHY_GPUS && why->kind <= WHY_MEMORY)) {
         say_going(api, text);
-        say_drained(state, text);
+        say_unusable(state, text);
         say_occupied(state, OCCUPIED_ANYWHERE, text);
     }
 }
