@@ -114,6 +114,45 @@ static void test_lines_of_conf(void **state)
     slurm_lines_release(&lines);
 }
 
+static void test_sets_of_nodes(void **state)
+{
+    struct made made =
+        import((struct files){ .conf = "NodeSet=big Feature=h100\n"
+                                       "NodeSet=two Nodes=n[2-3]\n"
+                                       "NodeSet=none Feature=a100\n"
+                                       "NodeName=DEFAULT Feature=ib\n"
+                                       "NodeName=n[1-2] Feature=ib,h100 Gres=gpu:h100:8\n"
+                                       "NodeName=n3 Features=h100,h1000 Gres=gpu:h100:8\n"
+                                       "NodeName=n[4-5] Gres=gpu:h100:8\n"
+                                       "NodeSet=wired Feature=ib\n"
+                                       "PartitionName=all Nodes=n[1-5] Default=YES MaxTime=800-0\n"
+                                       "PartitionName=a Nodes=big\n"
+                                       "PartitionName=b Nodes=two,big,n5\n"
+                                       "PartitionName=c Nodes=wired\n"
+                                       "PartitionName=d Nodes=none,n1\n" });
+    (void)state;
+
+    expect(&made.config, "  a: {nodes: [n1, n2, n3]}\n");
+    expect(&made.config, "  b: {nodes: [n2, n3, n1, n5]}\n");
+    expect(&made.config, "  c: {nodes: [n1, n2, n4, n5]}\n");
+    expect(&made.config, "  d: {nodes: [n1]}\n");
+    expect(&made.report, "slurm.conf:3: NodeSet=none: no node of the file belongs to this set");
+    expect(&made.report, "slurm.conf:9: MaxTime=800-0: longer than a year: no limit");
+    expect_not(&made.report, "outside");
+    release(&made);
+    made = import((struct files){ .conf = "NodeName=n[1-4]\nNodeSet=some Nodes=n[1-2]\n"
+                                          "PartitionName=y Nodes=some Default=YES\n"
+                                          "PartitionName=z Nodes=n2\nPartitionName=x Nodes=n3\n" });
+    expect(&made.config, "pools:\n  z: {nodes: [n2]}\n");
+    expect(&made.report, "x: it has nodes outside of partition y");
+    release(&made);
+    made = try((struct files){ .conf = "NodeSet=some\nPartitionName=y Nodes=some\n" });
+    assert_int_equal(made.code, -EBADMSG);
+    assert_string_equal(made.err.text, "slurm.conf:1: NodeSet=some: expected Nodes=NODES or "
+                                       "Feature=NAME beside it");
+    release(&made);
+}
+
 static void test_hosts(void **state)
 {
     static const struct {
@@ -487,6 +526,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines_of_conf),
+        cmocka_unit_test(test_sets_of_nodes),
         cmocka_unit_test(test_hosts),
         cmocka_unit_test(test_partitions_and_settings),
         cmocka_unit_test(test_accounts_are_queues),

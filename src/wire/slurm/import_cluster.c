@@ -275,6 +275,93 @@ static uint64_t name_key(const char *name)
     return map_hash(name, strlen(name));
 }
 
+/* Each name once: a node may be in several sets. */
+static void add_once(struct slurm_hosts *hosts, struct map *known, const char *name)
+{
+    uint64_t value;
+
+    if (map_get(known, name_key(name), &value))
+        return;
+    map_set(known, name_key(name), 1);
+    list_add(&hosts->all, mem_string(name));
+}
+
+static bool has_feature(const char *features, const char *wanted)
+{
+    const size_t length = strlen(wanted);
+
+    for (const char *at = features; at && *at; at += strcspn(at, ",")) {
+        at += *at == ',';
+        if (strncmp(at, wanted, length) == 0 && (at[length] == ',' || at[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* Feature, or Features; NodeName=DEFAULT says them for the lines after it. */
+static void read_nodes_with(struct import *import, const char *feature, struct slurm_hosts *hosts)
+{
+    const char *usual = NULL;
+
+    EACH_CONF_LINE(import, line)
+    {
+        const char *name = slurm_line_get(line, "NodeName");
+        const char *one = slurm_line_get(line, "Feature"),
+                   *own = one ? one : slurm_line_get(line, "Features");
+        if (name && strcasecmp(name, "DEFAULT") == 0)
+            usual = own ? own : usual;
+        else if (name && has_feature(own ? own : usual, feature))
+            read_hosts(import, line, "NodeName", hosts);
+    }
+}
+
+/* The line of a set of this name; NULL: it is a node. */
+static const struct slurm_line *find_set(struct import *import, const char *name)
+{
+    EACH_CONF_LINE(import, line)
+    {
+        const char *set = slurm_line_get(line, "NodeSet");
+        if (set && strcmp(set, name) == 0)
+            return line;
+    }
+    return NULL;
+}
+
+static void read_set(struct import *import, const struct slurm_line *line,
+                     struct slurm_hosts *hosts)
+{
+    const char *feature = slurm_line_get(line, "Feature");
+
+    read_hosts(import, line, "Nodes", hosts);
+    if (feature)
+        read_nodes_with(import, feature, hosts);
+    if (!feature && !slurm_line_get(line, "Nodes"))
+        import_fail(import, line, "NodeSet", "Nodes=NODES or Feature=NAME beside it");
+    else if (hosts->all.count == 0 && import->code == 0)
+        import_report_pair(import, line, "NodeSet", "no node of the file belongs to this set");
+}
+
+/* Nodes of a partition: names, and sets of nodes. */
+static void read_partition_hosts(struct import *import, const struct slurm_line *line,
+                                 struct slurm_hosts *hosts)
+{
+    AUTO_RELEASE(slurm_hosts) struct slurm_hosts given = { 0 };
+    struct map known = { 0 };
+
+    read_hosts(import, line, "Nodes", &given);
+    LIST_EACH (char *, name, &given.all) {
+        AUTO_RELEASE(slurm_hosts) struct slurm_hosts members = { 0 };
+        const struct slurm_line *set = find_set(import, *name);
+        if (!set)
+            add_once(hosts, &known, *name);
+        else
+            read_set(import, set, &members);
+        LIST_EACH (char *, member, &members.all)
+            add_once(hosts, &known, *member);
+    }
+    map_release(&known);
+}
+
 /* Nodes=ALL are those of all partitions. */
 static bool has_all_nodes(const struct partition *partition)
 {
@@ -287,7 +374,7 @@ static void read_served(struct import *import, struct map *nodes)
 {
     AUTO_RELEASE(slurm_hosts) struct slurm_hosts hosts = { 0 };
 
-    read_hosts(import, &import->served->line, "Nodes", &hosts);
+    read_partition_hosts(import, &import->served->line, &hosts);
     LIST_EACH (char *, name, &hosts.all)
         map_set(nodes, name_key(*name), 1);
 }
@@ -360,7 +447,7 @@ static void add_partitions(struct import *import)
         if (partition == served)
             continue;
         if (!has_all_nodes(partition))
-            read_hosts(import, &partition->line, "Nodes", &hosts);
+            read_partition_hosts(import, &partition->line, &hosts);
         if (has_all_nodes(served) || (!has_all_nodes(partition) && is_within(&hosts, &nodes))) {
             add_pool(import, partition, &hosts, &has_pools);
             continue;

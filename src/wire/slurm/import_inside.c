@@ -80,6 +80,8 @@ int64_t import_minutes(struct import *import, const struct slurm_line *line, con
         return 0;
     }
     int64_t minutes = duration == USEC_NEVER ? 0 : (duration + USEC_PER_MIN - 1) / USEC_PER_MIN;
+    if (minutes > MINUTES_MAX)
+        import_report_pair(import, line, key, "longer than a year: no limit");
     return minutes > MINUTES_MAX ? 0 : minutes;
 }
 
