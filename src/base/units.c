@@ -133,7 +133,8 @@ int units_parse_duration(const char *string, usec_t *ret, struct error *err)
 
 int units_parse_slurm_time(const char *string, usec_t *ret, struct error *err)
 {
-    if (strcasecmp(string, "infinite") == 0 || strcasecmp(string, "unlimited") == 0) {
+    if (strcasecmp(string, "infinite") == 0 || strcasecmp(string, "unlimited") == 0 ||
+        strcmp(string, "-1") == 0) {
         *ret = USEC_NEVER;
         return 0;
     }

@@ -10,14 +10,14 @@ int when_parse(const char *what, const char *text, usec_t now, usec_t *ret, stru
 {
     time_t seconds = (time_t)(now / USEC_PER_SEC);
     struct begin_fields fields;
-    struct tm parts;
+    struct tm parts = { 0 };
 
     if (!begin_split(text, &fields))
         return error_set(err, -EINVAL, "%s '%.40s': expected one like 14:30 or 2030-01-31T08:00",
                          what, text);
     localtime_r(&seconds, &parts);
     if (fields.has_date) {
-        parts.tm_year = fields.year - 1900;
+        parts.tm_year = fields.lacks_year ? parts.tm_year : fields.year - 1900;
         parts.tm_mon = fields.month - 1;
         parts.tm_mday = fields.day;
     }
@@ -33,6 +33,13 @@ int when_parse(const char *what, const char *text, usec_t now, usec_t *ret, stru
         parts.tm_isdst = -1;
         wanted = mktime(&parts);
     }
+    if (fields.lacks_year && wanted <= seconds) {
+        parts.tm_year++;
+        parts.tm_isdst = -1;
+        wanted = mktime(&parts);
+    }
+    if (fields.has_date && parts.tm_mday != fields.day)
+        return error_set(err, -EINVAL, "%s '%.40s': the year has no such day", what, text);
     if (wanted == (time_t)-1 || wanted > seconds + (time_t)10 * 366 * 86400)
         return error_set(err, -EINVAL, "%s '%.40s': not within ten years", what, text);
     *ret = (usec_t)wanted * USEC_PER_SEC;

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-enum { TIME_TEXT_MAX = 40 };
+enum { TIME_TEXT_MAX = 40, LEAP_YEAR = 2000 };
 
 /* Whether text has the shape, in which '0' stands for a digit. */
 static bool has_shape(const char *text, const char *shape)
@@ -37,9 +37,13 @@ static bool split_word(const char *text, struct begin_fields *fields)
         const char *name;
         struct begin_fields fields;
     } words[] = {
-        { "midnight", { .hour = 0 } },        { "noon", { .hour = 12 } },
-        { "fika", { .hour = 15 } },           { "teatime", { .hour = 16 } },
-        { "today", { .is_relative = true } }, { "tomorrow", { .is_relative = true, .day = 1 } },
+        { "midnight", { .hour = 0 } },
+        { "noon", { .hour = 12 } },
+        { "elevenses", { .hour = 11 } },
+        { "fika", { .hour = 15 } },
+        { "teatime", { .hour = 16 } },
+        { "today", { .is_relative = true } },
+        { "tomorrow", { .is_relative = true, .day = 1 } },
     };
 
     for (size_t i = 0; i < COUNT_OF(words); i++) {
@@ -76,8 +80,12 @@ static bool split_date(const char *text, struct begin_fields *fields)
     static const int days[] = { 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
     int year, month, day;
 
-    if (has_shape(text, "00/00/00") && sscanf(text, "%d/%d/%d", &month, &day, &year) == 3)
+    const bool has_slashes = has_shape(text, "00/00/00") || has_shape(text, "00.00.00");
+    const bool lacks_year = has_shape(text, "00/00") || has_shape(text, "00.00");
+    if (has_slashes && sscanf(text, "%d%*c%d%*c%d", &month, &day, &year) == 3)
         year += 2000;
+    else if (lacks_year && sscanf(text, "%d%*c%d", &month, &day) == 2)
+        year = LEAP_YEAR;
     else if (!has_shape(text, "0000-00-00") || sscanf(text, "%d-%d-%d", &year, &month, &day) != 3)
         return false;
     if (year < 1970 || month < 1 || month > 12 || day < 1 || day > days[month - 1])
@@ -86,7 +94,8 @@ static bool split_date(const char *text, struct begin_fields *fields)
     if (month == 2 && day == 29 && !is_leap)
         return false;
     fields->has_date = true;
-    fields->year = year;
+    fields->lacks_year = lacks_year;
+    fields->year = lacks_year ? 0 : year;
     fields->month = month;
     fields->day = day;
     return true;
@@ -96,11 +105,14 @@ static bool split_date_and_clock(const char *text, struct begin_fields *fields)
 {
     char date[TIME_TEXT_MAX + 1];
 
-    if (strlen(text) < strlen("0000-00-00T00:00") || strlen(text) > TIME_TEXT_MAX ||
-        (text[10] != 'T' && text[10] != ' '))
+    const bool is_iso = strcspn(text, "-") == strlen("0000");
+    const size_t length = is_iso ? strcspn(text, "T ") : strcspn(text, "-");
+
+    if (strlen(text) > TIME_TEXT_MAX || !text[length])
         return false;
-    snprintf(date, sizeof(date), "%.10s", text);
-    return split_date(date, fields) && split_clock(text + 11, fields);
+    snprintf(date, sizeof(date), "%.*s", (int)length, text);
+    return split_date(date, fields) &&
+           (split_clock(text + length + 1, fields) || split_half_day(text + length + 1, fields));
 }
 
 bool begin_split(const char *text, struct begin_fields *ret)

@@ -215,6 +215,13 @@ def test_each_option_of_the_manuals_is_read_or_refused_by_name(cluster):
     assert "--batch: not supported; use --full" in cluster.slurm("scancel", "-b", "1", status=1).stderr
     fields = cluster.slurm("sacct", "--helpformat").stdout.split()
     assert "JobID" in fields and "Elapsed" in fields
+    for since in ("noon", "01/01", "01.01.20-08:00", "0101", "010120", "12:00AM", "today", "now-2days", "2020-01-01T10:00pm"):
+        cluster.slurm("sacct", "-S", since)
+    for since in ("13/01", "yesterday", "0231", "1e9"):
+        assert "expected one like" in cluster.slurm("sacct", "-S", since, status=1).stderr
+    assert "--begin: '0131': MMDD[YY] is not supported" in cluster.slurm("sbatch", "-b", "0131", "--wrap", "true", status=1).stderr
+    number = cluster.slurm("sbatch", "--parsable", "-b", "01/31/35-08:05", "-t", "-1", "--wrap", "true").stdout.strip()
+    assert "StartTime=2035-01-31T08:05:00" in cluster.slurm("scontrol", "show", "job", number).stdout
     assert ";true;COMPLETED\n" in cluster.slurm("sacct", "-aP", "--delimiter=;", "-o", "JobID,JobName,State").stdout
 
 

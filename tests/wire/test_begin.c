@@ -41,9 +41,10 @@ static void words_of_slurm_are_times(void **state)
         const char *text;
         int hour, minute, later; /* days; -1: no day */
     } cases[] = {
-        { "midnight", 0, 0, -1 }, { "noon", 12, 0, -1 },    { "fika", 15, 0, -1 },
-        { "Teatime", 16, 0, -1 }, { "today", 0, 0, 0 },     { "tomorrow", 0, 0, 1 },
-        { "2:30pm", 14, 30, -1 }, { "12:05 AM", 0, 5, -1 }, { "12:05pm", 12, 5, -1 },
+        { "midnight", 0, 0, -1 },   { "noon", 12, 0, -1 },    { "fika", 15, 0, -1 },
+        { "Teatime", 16, 0, -1 },   { "today", 0, 0, 0 },     { "tomorrow", 0, 0, 1 },
+        { "elevenses", 11, 0, -1 }, { "2:30pm", 14, 30, -1 }, { "12:05 AM", 0, 5, -1 },
+        { "12:05pm", 12, 5, -1 },
     };
     struct begin_fields fields;
     (void)state;
@@ -57,6 +58,26 @@ static void words_of_slurm_are_times(void **state)
         if (fields.is_relative)
             assert_int_equal(fields.day, cases[i].later);
     }
+    static const char *const dates[] = {
+        "01/31/30-08:05", "01.31.30-8:05",    "01/31-08:05:00",
+        "01.31-08:05am",  "2030-01-31T08:05", "2030-01-31 8:05am"
+    };
+    for (size_t i = 0; i < COUNT_OF(dates); i++) {
+        assert_true(begin_split(dates[i], &fields));
+        assert_true(fields.has_date);
+        assert_int_equal(fields.lacks_year, i == 2 || i == 3);
+        assert_int_equal(fields.year, fields.lacks_year ? 0 : 2030);
+        assert_int_equal(fields.month, 1);
+        assert_int_equal(fields.day, 31);
+        assert_int_equal(fields.hour, 8);
+        assert_int_equal(fields.minute, 5);
+    }
+    static const char *const bad[] = {
+        "13/01",       "01/32/30",    "02.30",  "01/31/2030", "2030-01-31-08:00x",
+        "01/31-25:00", "2030-01-31T", "01/31-", "0131",       "1:2:3"
+    };
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        assert_false(begin_split(bad[i], &fields));
     assert_true(begin_split("02/29/32", &fields));
     assert_true(fields.has_date);
     assert_int_equal(fields.year, 2032);
@@ -78,6 +99,23 @@ static void tomorrow_is_the_next_midnight(void **state)
     assert_true(at > now && at <= now + USEC_PER_DAY + USEC_PER_HOUR);
     assert_int_equal(when_parse("begin", "today", now, &today, &err), 0);
     assert_true(today <= now && today > now - USEC_PER_DAY - USEC_PER_HOUR);
+}
+
+static void a_date_without_a_year_is_the_next_one(void **state)
+{
+    const usec_t now = 1900000000 * USEC_PER_SEC; /* 2030-03-17 */
+    usec_t at[3];
+    struct error err;
+    (void)state;
+
+    assert_int_equal(when_parse("begin", "04/01", now, &at[0], &err), 0);
+    assert_int_equal(when_parse("begin", "2030-04-01", now, &at[1], &err), 0);
+    assert_true(at[0] == at[1]);
+    assert_int_equal(when_parse("begin", "02.01-08:00", now, &at[0], &err), 0);
+    assert_int_equal(when_parse("begin", "2031-02-01T08:00", now, &at[1], &err), 0);
+    assert_true(at[0] == at[1]);
+    assert_int_equal(when_parse("begin", "02/29", now, &at[0], &err), -EINVAL);
+    assert_string_equal(err.text, "begin '02/29': the year has no such day");
 }
 
 static void the_daemon_refuses_what_a_document_refuses(void **state)
@@ -160,6 +198,7 @@ int main(void)
         cmocka_unit_test(a_date_or_time_is_split_into_numbers),
         cmocka_unit_test(words_of_slurm_are_times),
         cmocka_unit_test(tomorrow_is_the_next_midnight),
+        cmocka_unit_test(a_date_without_a_year_is_the_next_one),
         cmocka_unit_test(the_daemon_refuses_what_a_document_refuses),
         cmocka_unit_test(the_daemon_knows_when_it_is),
     };

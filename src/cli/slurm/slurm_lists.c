@@ -11,6 +11,9 @@
 #include "cli/slurm/slurm.h"
 #include "cli/slurm/slurm_jobs.h"
 #include "cli/slurm/slurm_options.h"
+#include "time/begin.h"
+
+enum { TIME_TEXT_SIZE = 48 };
 
 struct listing {
     struct slurm_choice choice;
@@ -213,36 +216,47 @@ static time_t seconds_before(const char *text)
     return *end == '\0' ? number : -1;
 }
 
-/* A time as sacct takes it; false: it is none. */
+/* "0131", "013130" as "01/31", "01/31/30". */
+static void spell_date(const char *text, char ret[TIME_TEXT_SIZE])
+{
+    const size_t digits = strspn(text, "0123456789");
+    bool is_date = (digits == 4 || digits == 6) && (!text[digits] || text[digits] == '-') &&
+                   strlen(text) < TIME_TEXT_SIZE - 2 && strchr(text + digits, '-') != text + 4;
+
+    snprintf(ret, TIME_TEXT_SIZE, "%s", text);
+    if (is_date)
+        snprintf(ret, TIME_TEXT_SIZE, "%.2s/%.2s%s%s", text, text + 2, digits == 6 ? "/" : "",
+                 text + 4);
+}
+
+/* A time as sacct takes it, of the past; false: it is none. */
 static bool read_time(const char *text, time_t *ret)
 {
-    static const char *const dates[] = { "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d",
-                                         "%m/%d/%y-%H:%M:%S", "%m/%d/%y-%H:%M", "%m/%d/%y" };
-    static const char *const hours[] = { "%H:%M:%S", "%H:%M" };
     const time_t now = time(NULL), before = seconds_before(text);
-    struct tm today;
+    struct begin_fields fields;
+    char spelt[TIME_TEXT_SIZE];
+    struct tm parts;
 
-    localtime_r(&now, &today);
-    today.tm_hour = today.tm_min = today.tm_sec = 0;
-    today.tm_isdst = -1;
     if (before >= 0) {
         *ret = now - before;
         return true;
     }
-    if (strcmp(text, "today") == 0 || strcmp(text, "midnight") == 0) {
-        *ret = mktime(&today);
-        return true;
+    spell_date(text, spelt);
+    if (!begin_split(spelt, &fields))
+        return false;
+    localtime_r(&now, &parts);
+    if (fields.has_date) {
+        parts.tm_year = fields.lacks_year ? parts.tm_year : fields.year - 1900;
+        parts.tm_mon = fields.month - 1;
+        parts.tm_mday = fields.day;
     }
-    for (size_t i = 0; i < COUNT_OF(dates) + COUNT_OF(hours); i++) {
-        bool is_date = i < COUNT_OF(dates);
-        struct tm parts = is_date ? (struct tm){ .tm_isdst = -1 } : today;
-        const char *end = strptime(text, is_date ? dates[i] : hours[i - COUNT_OF(dates)], &parts);
-        if (end && *end == '\0') {
-            *ret = mktime(&parts);
-            return true;
-        }
-    }
-    return false;
+    parts.tm_mday += fields.is_relative ? fields.day : 0;
+    parts.tm_hour = fields.hour;
+    parts.tm_min = fields.minute;
+    parts.tm_sec = fields.second;
+    parts.tm_isdst = -1;
+    *ret = mktime(&parts);
+    return !fields.has_date || parts.tm_mday == fields.day;
 }
 
 static int print_fields(void)

@@ -639,6 +639,26 @@ static int read_priority(struct sbatch *sbatch, struct error *err)
     return 0;
 }
 
+/* Four or six digits are a date there, and seconds in a job file. */
+static int check_date(const struct sbatch *sbatch, enum sbatch_id id, struct error *err)
+{
+    const struct sbatch_given *option = given(sbatch, id);
+    const size_t length = option ? strlen(option->value) : 0;
+
+    if (!is_slurms(sbatch, option) || (length != 4 && length != 6) ||
+        strspn(option->value, "0123456789") != length)
+        return 0;
+    return fail(option, err, "'%.40s': MMDD[YY] is not supported; expected MM/DD/YY or YYYY-MM-DD",
+                option->value);
+}
+
+static int check_dates(struct sbatch *sbatch, struct error *err)
+{
+    int code = check_date(sbatch, SBATCH_BEGIN, err);
+
+    return code < 0 ? code : check_date(sbatch, SBATCH_DEADLINE, err);
+}
+
 static int read_exclusive(struct sbatch *sbatch, struct error *err)
 {
     const struct sbatch_given *option = given(sbatch, SBATCH_EXCLUSIVE);
@@ -878,8 +898,9 @@ int sbatch_finish(struct sbatch *sbatch, struct error *err)
         read_memory,
     };
     static int (*const others[])(struct sbatch *, struct error *) = {
-        read_time,  read_dependency, read_export, read_priority,   read_open_mode, read_retry,
-        read_heals, read_checkpoint, read_mail,   read_constraint, read_places,    read_exclusive,
+        read_time,   read_dependency, read_export,     read_priority, read_open_mode,
+        read_retry,  read_heals,      read_checkpoint, read_mail,     read_constraint,
+        read_places, read_exclusive,  check_dates,
     };
     struct shape shape = { 0 };
     int code = 0;
