@@ -157,6 +157,12 @@ def test_a_history_that_does_not_fit_is_refused(history):
     done = simulated(history, "--set", "cluster.gpus=4")
     assert done.returncode == 1
     assert "recorded: jobs held 8 GPUs at once, 0 hours after the first submission, and the cluster has 4; expected" in done.stderr
+    (history / "history.txt").write_text(HISTORY.replace("gpu:h100=1", "gpu:v100=1"))
+    done = simulated(history)
+    assert "recorded: job small ran on v100, and the cluster has h100 only; expected the cluster on which" in done.stderr
+    (history / "x.yaml").write_text(SIDE_BY_SIDE.replace(", model: h100", ""))
+    assert "job small ran on" not in simulated(history).stderr  # no model is stated
+    (history / "x.yaml").write_text(SIDE_BY_SIDE)
     (history / "history.txt").write_text(HISTORY + HISTORY.splitlines()[1] + "\n")
     assert "history.txt:7:1: '1', expected each job once, and line 2 has it" in simulated(history).stderr
     (history / "x.yaml").write_text("cluster: {nodes: 1, gpus: 8}\nworkload: {format: generate, jobs: 5}\nschedule: recorded\n")

@@ -2,6 +2,7 @@
 /* What happened, on the same meters as what the scheduler would have done. */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "sim/run/run.h"
 
@@ -60,6 +61,51 @@ static int check_capacity(const struct run *run, int64_t most, usec_t at, struct
                      run->meter.capacity_milli / GPU_MILLI);
 }
 
+/* Models of the cluster, each once, with '|' around them; "": its GPUs have none in particular. */
+static void list_models(const struct run *run, struct text *ret)
+{
+    text_add(ret, "|");
+    LIST_EACH (const struct device, device, &run->state->devices) {
+        AUTO_FREE char *model = mem_printf("|%s|", device->model);
+        if (strcmp(device->model, CLUSTER_MODEL_NONE) == 0) {
+            text_clear(ret);
+            return;
+        }
+        if (!strstr(text_string(ret), model))
+            text_add(ret, model + 1);
+    }
+}
+
+/* "t4|p100": whether the cluster has one of them. */
+static bool has_one_of(const char *known, const char *models)
+{
+    size_t length;
+
+    for (const char *at = models; *at; at += length + (at[length] == '|')) {
+        length = strcspn(at, "|");
+        AUTO_FREE char *model = mem_printf("|%.*s|", (int)length, at);
+        if (strstr(known, model))
+            return true;
+    }
+    return models[0] == '\0';
+}
+
+static int check_models(const struct run *run, struct error *err)
+{
+    AUTO_RELEASE(text) struct text known = { 0 };
+
+    list_models(run, &known);
+    LIST_EACH (const struct sim_job, job, &run->workload->jobs) {
+        if (known.length <= 1 || job->gpus == 0 || has_one_of(known.bytes, job->models))
+            continue;
+        return error_set(err, -ERANGE,
+                         "schedule: recorded: job %s ran on %s, and the cluster has %.*s only; "
+                         "expected the cluster on which they ran",
+                         job->name, job->models, (int)known.length - 2, known.bytes + 1);
+    }
+    return 0;
+}
+
 int run_recorded(struct run *run, struct error *err)
 {
     const struct workload *workload = run->workload;
@@ -74,6 +120,9 @@ int run_recorded(struct run *run, struct error *err)
                              "a format with starts, such as sacct or swf",
                              i, job->name);
     }
+    int code = check_models(run, err);
+    if (code < 0)
+        return code;
     while (run->over < workload->jobs.count) {
         usec_t next = due_first(&run->dues);
         if (run->submitted < workload->jobs.count) {

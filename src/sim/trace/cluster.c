@@ -106,7 +106,7 @@ static int read_muri_row(const struct cells *cells, struct cluster *cluster, str
     }
     for (int rack = 0; rack < (int)values[0]; rack++) {
         for (int i = 0; i < (int)values[1]; i++) {
-            struct cluster_node node = { .block = "", .model = "gpu" };
+            struct cluster_node node = { .block = "", .model = CLUSTER_MODEL_NONE };
             snprintf(name, sizeof(name), "rack%02d", rack);
             node.rack = workload_string(&cluster->strings, name);
             snprintf(name, sizeof(name), "node%02d-%03d", rack, i);
@@ -193,7 +193,9 @@ static int read_group(const struct reader *reader, const json_t *object, struct 
     static const char *const keys[] = { "nodes", "gpus",   "model", "cpus", "memory", "gpu_memory",
                                         "racks", "blocks", "numa",  "mig",  NULL };
 
-    *group = (struct group){ .nodes = 1, .gpus = 0, .cpus = -1, .memory_mib = -1, .model = "gpu" };
+    *group = (struct group){
+        .nodes = 1, .gpus = 0, .cpus = -1, .memory_mib = -1, .model = CLUSTER_MODEL_NONE
+    };
     int code = reader_check_keys(reader, object, keys);
     if (code == 0)
         code = reader_integer(reader, object, "nodes", 1, CLUSTER_NODES_MAX, &group->nodes);

@@ -20,6 +20,7 @@
 #include "wire/reader.h"
 
 enum { CLUSTER_NODES_MAX = 100000, CLUSTER_GPUS_MAX = 1000000 };
+#define CLUSTER_MODEL_NONE "gpu" /* of GPUs whose model is not stated */
 
 struct cluster_node {
     const char *name;
