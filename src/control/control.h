@@ -82,6 +82,7 @@ struct control {
     bool has_fixed_gangs; /* the engine cannot add members to a running gang, or remove them */
     bool has_fixed_nodes; /* the cluster is this node: no other node can be added */
     bool lacks_mps;       /* no node starts MPS servers */
+    bool lacks_warnings;  /* the engine sends no signal before a time limit */
     bool is_blind;        /* no node was ever reported yet: whether a job can run is not known */
     usec_t grace;         /* default grace period of a job */
     uid_t owner;          /* the user of the daemon */

@@ -48,6 +48,20 @@ static void warn_of_silence(const struct watch_rules *rules, const struct job_dr
                         "--mail, or an administrator sets owner_mail or owner_command of alerts");
 }
 
+static int check_warning(const struct control *control, const struct job_draft *draft,
+                         struct submission *submission, struct error *err)
+{
+    if (draft->warn_signal == 0)
+        return 0;
+    if (control->lacks_warnings)
+        return error_set(err, REFUSED_NEVER,
+                         "warn: this engine sends no signal before the time limit; expected "
+                         "checkpoint: {signal: ...}, which is sent when the job is stopped");
+    if (draft->request.max_duration == USEC_NEVER)
+        submission_note(submission, "warn: the job has no time limit, so no signal is sent");
+    return 0;
+}
+
 /* Labels are bits, and those of all users together are few: one user may bring a part of them. */
 static int check_labels(struct submit *submit, const struct job_draft *draft, uint32_t user,
                         struct error *err)
@@ -81,6 +95,9 @@ static int check_draft(struct submit *submit, struct submission *submission,
         code = admit_find_queue(state, queue_of(draft), &queue, err);
     if (code == 0)
         code = queue_policy_settle(state, submit->who, queue, draft, err);
+    if (code < 0)
+        return code;
+    code = check_warning(submit->control, draft, submission, err);
     if (code < 0)
         return code;
     warn_of_silence(&state->settings.watch, draft, submission);

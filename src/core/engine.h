@@ -68,6 +68,7 @@ struct engine_abilities {
     bool has_own_nodes;     /* it reports the nodes; else the daemon's machine is the only node */
     bool has_output;        /* the daemon can read the output paths of launches */
     bool has_readings;      /* it reports readings of its devices */
+    bool can_warn;          /* it sends the signal of a warning */
     uint32_t on_call_most;  /* how many nodes on call it may bring up now; see want() */
 };
 
@@ -108,6 +109,19 @@ struct engine_slice {
 };
 
 /* One member: its node, and what it runs. */
+/* A signal some time before the time limit. */
+enum engine_warned {
+    ENGINE_WARN_ALL,   /* processes that catch it */
+    ENGINE_WARN_SHELL, /* the first process */
+    ENGINE_WARN_STEPS, /* the tasks that srun has started */
+};
+
+struct engine_warning {
+    int signal; /* 0: no warning */
+    enum engine_warned to;
+    usec_t after; /* the start */
+};
+
 struct engine_launch {
     struct member_id id;
     const char *node; /* where it runs */
@@ -132,8 +146,9 @@ struct engine_launch {
     uint32_t uid, gid;      /* user that it runs as; ignored unless the engine is root */
     const uint32_t *groups; /* all groups of that user; NULL: only gid */
     uint32_t group_count;
-    usec_t grace;        /* between SIGTERM and SIGKILL */
-    int stop_signal;     /* instead of SIGTERM, for processes that catch it; 0: none */
+    usec_t grace;    /* between SIGTERM and SIGKILL */
+    int stop_signal; /* instead of SIGTERM, for processes that catch it; 0: none */
+    struct engine_warning warning;
     int64_t cpu_milli;   /* limit to enforce where possible; 0: none */
     int64_t memory_mib;  /* the same for memory */
     const char *cpus;    /* the CPUs that it runs on, "0-3,8-11"; NULL: any */

@@ -504,6 +504,7 @@ static int open_all(struct daemon *daemon, struct error *err)
     daemon->ports.control.is_whole_only = !daemon->engine->abilities.has_fractions;
     daemon->ports.control.has_parts = daemon->engine->abilities.has_parts;
     daemon->ports.control.has_fixed_gangs = daemon->engine->abilities.starts_whole;
+    daemon->ports.control.lacks_warnings = !daemon->engine->abilities.can_warn;
     daemon->ports.control.has_fixed_nodes = !daemon->engine->abilities.has_own_nodes;
     daemon->ports.control.is_blind =
         daemon->engine->abilities.has_own_nodes && hub_state(daemon->hub)->nodes.count == 0;

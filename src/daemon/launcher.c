@@ -219,6 +219,17 @@ static void order_release(struct order *order)
         string_list_destroy(order->env);
 }
 
+/* Of a job without a time limit there is none. */
+static struct engine_warning warning_of(const struct job *job, const struct launch *launch)
+{
+    const usec_t left = job->max_duration - launch->warn_before;
+
+    if (launch->warn_signal == 0 || job->max_duration == USEC_NEVER)
+        return (struct engine_warning){ 0 };
+    return (struct engine_warning){ launch->warn_signal, (enum engine_warned)launch->warn_to,
+                                    left > 0 ? left : 0 };
+}
+
 static int compose(const struct start *start, uint32_t place, struct order *order,
                    struct error *err)
 {
@@ -254,6 +265,7 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
     to->limits = launch->limits;
     to->limit_count = launch->limit_count;
     to->stop_signal = launch->stop_signal;
+    to->warning = warning_of(job, launch);
     to->cpu_milli = part->cpu_given ? part->cpu_milli : 0;
     to->memory_mib = part->memory_given ? part->memory_mib : 0;
     const struct user_account *account = NULL;

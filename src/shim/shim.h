@@ -59,7 +59,10 @@ struct order {
     unsigned keep;
     mode_t umask;
     int64_t grace_ms;
-    int signal; /* 0: SIGTERM */
+    int signal;      /* 0: SIGTERM */
+    int warn_signal; /* 0: none */
+    int warn_to;     /* WARN_ALL ... */
+    int64_t warn_ms; /* after the start */
     uid_t uid;
     gid_t gid;
     char **argv, **envp; /* NULL-terminated */
@@ -133,6 +136,7 @@ struct shim {
     bool was_killed;  /* the grace period is over, or was 0 */
     bool has_started; /* exec succeeded */
     int64_t deadline; /* when to kill a stopping job, in monotonic milliseconds */
+    int64_t warn_at;  /* when to send the warning; 0: none, or it is sent */
     char failure[ORDER_TEXT_SIZE];
     bool is_lacking;   /* the failure is a shortage of the machine, which the job did not cause */
     int failure_errno; /* 0: no failure */
@@ -220,6 +224,8 @@ bool tree_prepare(struct shim *shim); /* make the control groups and their limit
 void tree_signal(const struct shim *shim, int signal); /* every process of the job */
 /* Only processes that catch it; returns how many. */
 size_t tree_signal_catching(const struct shim *shim, int signal);
+/* The tasks that srun has started, and their processes. */
+void tree_signal_steps(const struct shim *shim, int signal);
 void tree_kill(const struct shim *shim); /* once; repeat until childless */
 void tree_reap(struct shim *shim);       /* reap dead processes; sets main_dead, childless */
 bool tree_was_oom(const struct shim *shim);

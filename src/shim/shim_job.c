@@ -381,6 +381,7 @@ bool job_start(struct shim *shim)
         return false;
     }
     shim->exec_fd = ends[0];
+    shim->warn_at = order->warn_signal > 0 ? clock_ms() + order->warn_ms : 0;
     for (size_t i = 0; i < 2; i++) {
         if (shim->streams[i].path)
             close(shim->streams[i].job_fd);

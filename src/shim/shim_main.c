@@ -117,6 +117,33 @@ static void shim_turn(struct shim *shim, int timeout_ms)
     door_serve(shim, &polls[FIRST_OF_DOOR]);
 }
 
+/* The time limit is near. */
+static void warn(struct shim *shim)
+{
+    const struct order *order = &shim->order;
+
+    shim->warn_at = 0;
+    if (order->warn_to == WARN_STEPS)
+        tree_signal_steps(shim, order->warn_signal);
+    else if (order->warn_to == WARN_ALL)
+        tree_signal_catching(shim, order->warn_signal);
+    else if (!shim->main_dead)
+        kill(shim->pid, order->warn_signal);
+}
+
+/* Until the warning, which is sent when that is over; -1: there is none. */
+static int64_t warn_left(struct shim *shim)
+{
+    int64_t left = shim->warn_at - clock_ms();
+
+    if (shim->warn_at == 0 || shim->is_stopping)
+        return -1;
+    if (left > 0)
+        return left;
+    warn(shim);
+    return -1;
+}
+
 /* Until the first process has ended; while stopping also until the others had their grace. */
 static void shim_watch(struct shim *shim)
 {
@@ -125,7 +152,7 @@ static void shim_watch(struct shim *shim)
 
         if (is_over && (!shim->is_stopping || shim->was_killed || shim->childless))
             return;
-        int64_t left = -1;
+        int64_t left = warn_left(shim);
         if (shim->is_stopping && !shim->childless) {
             left = shim->deadline - clock_ms();
             if (left <= 0) {

@@ -171,6 +171,21 @@ static bool attach_read(struct order *order, const char *value)
     return order->attach != ATTACH_NONE;
 }
 
+/* "10:3540000:2" */
+static bool warn_read(struct order *order, const char *value)
+{
+    int64_t signal = 0, to = 0;
+    const char *rest;
+
+    if (!number_read(value, ':', &signal, &rest) ||
+        !number_read(rest, ':', &order->warn_ms, &rest) || !number_read(rest, '\0', &to, NULL) ||
+        signal < 1 || signal > SIGNAL_MAX || to >= WARN_KINDS)
+        return false;
+    order->warn_signal = (int)signal;
+    order->warn_to = (int)to;
+    return true;
+}
+
 static bool key_read(struct order *order, const char *key, const char *value)
 {
     bool ok = true;
@@ -187,6 +202,8 @@ static bool key_read(struct order *order, const char *key, const char *value)
         return memory_read(order, value);
     if (strcmp(key, ORDER_ATTACH) == 0)
         return attach_read(order, value);
+    if (strcmp(key, ORDER_WARN) == 0)
+        return warn_read(order, value);
     if (strcmp(key, ORDER_DENY) == 0)
         return deny_read(order, value);
     if (strcmp(key, ORDER_MKDIR) == 0 && order->dir_count < ORDER_DIRS_MAX) {

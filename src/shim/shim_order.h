@@ -54,6 +54,7 @@ enum {
 #define ORDER_UMASK     "umask"     /* decimal */
 #define ORDER_GRACE     "grace_ms"  /* between SIGTERM and SIGKILL */
 #define ORDER_SIGNAL    "signal"    /* instead of SIGTERM, to processes that catch it; 1 to 64 */
+#define ORDER_WARN      "warn"      /* SIGNAL:MS:TO: a signal MS after the start; TO see below */
 #define ORDER_UID       "uid"       /* uid, gid, groups: absent: as the shim itself */
 #define ORDER_GID       "gid"
 #define ORDER_GROUPS    "groups"    /* numbers, separated by commas */
@@ -72,6 +73,9 @@ enum {
                          */
 #define ORDER_ARG "arg" /* one argument of the job */
 #define ORDER_ENV "env" /* one NAME=value of the job */
+
+/* Which processes a warning is for: as enum engine_warned (core/engine.h). */
+enum { WARN_ALL, WARN_SHELL, WARN_STEPS, WARN_KINDS };
 
 #define ORDER_STDIN    "stdin"
 #define ORDER_TERMINAL "terminal"

@@ -18,6 +18,7 @@ enum {
     CHILDREN_MAX = 4096, /* of a tree that is not in a control group; the rest is met next time */
     ANCESTORS_MAX = 256, /* between a process of the job and us */
     REMOVE_TRIES = 20,
+    ENVIRONMENT_SIZE = 1 << 18, /* the rest of a larger one is not looked at */
 };
 
 static int file_put(const char *path, const char *value)
@@ -230,18 +231,59 @@ static bool catches(pid_t pid, int signal)
     return line && (strtoull(line + strlen("\nSigCgt:"), NULL, 16) >> (signal - 1) & 1) != 0;
 }
 
+/* Whether it was started with this variable, "NAME=". */
+static bool has_variable(pid_t pid, const char *name)
+{
+    static char text[ENVIRONMENT_SIZE];
+    char path[32];
+
+    snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t length = 0, more;
+    while (length < (ssize_t)sizeof(text) - 1 &&
+           (more = read(fd, text + length, sizeof(text) - 1 - (size_t)length)) > 0)
+        length += more;
+    close(fd);
+    text[length] = '\0';
+    for (const char *at = text; at < text + length; at += strlen(at) + 1) {
+        if (strncmp(at, name, strlen(name)) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void family_of_job(const struct shim *shim, struct family *family)
+{
+    char path[PATH_SIZE];
+
+    family->count = 0;
+    if (!shim->order.kill) {
+        family_read(family);
+        return;
+    }
+    snprintf(path, sizeof(path), "%s/cgroup.procs", shim->order.kill);
+    file_pids(path, visit_add, family);
+}
+
+void tree_signal_steps(const struct shim *shim, int signal)
+{
+    static struct family family;
+
+    family_of_job(shim, &family);
+    for (size_t i = 0; i < family.count; i++) {
+        if (has_variable(family.pids[i], "SLURM_STEP_ID="))
+            process_signal(family.pids[i], signal);
+    }
+}
+
 size_t tree_signal_catching(const struct shim *shim, int signal)
 {
     static struct family family;
-    char path[PATH_SIZE];
     size_t count = 0;
 
-    family.count = 0;
-    if (shim->order.kill) {
-        snprintf(path, sizeof(path), "%s/cgroup.procs", shim->order.kill);
-        file_pids(path, visit_add, &family);
-    } else
-        family_read(&family);
+    family_of_job(shim, &family);
     for (size_t i = 0; i < family.count; i++) {
         if (!catches(family.pids[i], signal))
             continue;

@@ -170,6 +170,34 @@ def test_a_step_ends_at_its_time_limit(cluster):
     assert "step cancelled: its time limit is 1 s" in text
 
 
+def test_signals_come_before_the_time_limit(cluster):
+    """Ten seconds after the start here: to the script alone with B:, else to the tasks of srun, and never to both."""
+    trap = "trap 'echo %s; exit 0' USR1; touch up-%s; while :; do sleep 0.1; done"
+    shell, steps = trap % ("shell", "a"), trap % ("task$SLURM_PROCID", "b")
+    cluster.file("a.sh", "#!/bin/bash\n" + SMALL + "#SBATCH -t 30 --signal=B:SIGUSR1@1790\n"
+                 "srun sh -c 'trap \"echo wrong\" USR1; touch up-t; while :; do sleep 0.1; done' &\n" + shell + "\n")
+    cluster.file("b.sh", "#!/bin/bash\n" + SMALL + "#SBATCH -t 30 --signal=10@1790 -n 2\n"
+                 "trap 'echo wrong' USR1\nsrun bash -c '" + steps.replace("'", "\"") + "'; echo ended $?\n")
+    cluster.file("c.yaml", "run: \"trap 'echo all; exit 0' USR1; while :; do sleep 0.1; done\"\ncpus: 0.1\n"
+                 "max_duration: 30m\nwarn: {signal: USR1, before: 1790s}\n")
+    numbers = [cluster.slurm("sbatch", "--parsable", name).stdout.strip() for name in ("a.sh", "b.sh")]
+    last = cluster.out("submit", "-q", "-f", "c.yaml").strip()
+    assert [cluster.api.wait_end(number)["result"] for number in (*numbers, last)] == ["ok"] * 3
+    first, second = (read_file(os.path.join(cluster.work, "slurm-%s.out" % number)) for number in numbers)
+    assert first == "shell\n"
+    assert sorted(second.replace("User defined signal 1\n", "").splitlines()) == ["ended 0", "task0", "task1"], second  # a sleep of the task
+    assert cluster.api.output(last) == "all\n"
+
+
+def test_a_signal_that_cannot_come_is_said(cluster):
+    said = cluster.slurm("sbatch", "--parsable", "-c", "0.1", "--signal=B:USR2", "--wrap", "true")
+    assert "warn: the job has no time limit, so no signal is sent" in said.stderr
+    for value, words in (("USR1@x", "expected seconds behind @"), ("USR1@70000", "0 to 65535"), ("NONE@5", "NONE"),
+                         ("R:USR1", "R is not supported")):
+        said = cluster.slurm("sbatch", "-t", "10", "--signal=" + value, "--wrap", "true", status=1)
+        assert said.stderr.startswith("sbatch: error: --signal: ") and words in said.stderr
+
+
 def test_scripts_know_their_process_and_their_qos(cluster):
     cluster.file("c.yaml", "queues: {fast: {}}\n")
     cluster.out("up")
@@ -249,7 +277,7 @@ def test_sbatch_says_what_slurms_says(cluster):
     assert "beside --wrap" in cluster.slurm("sbatch", "--wrap", "true", "job.sh", status=1).stderr
     assert len(cluster.api.jobs()) == before
     assert cluster.slurm("sbatch", stdin="#!/bin/sh\n#SBATCH -J fed\n").stdout.startswith("Submitted")
-    for words in (["-N2", "job.sh"], ["--exclusive=user", "job.sh"], ["--signal=USR1@30", "job.sh"],
+    for words in (["-N2", "job.sh"], ["--exclusive=user", "job.sh"], ["--signal=R:USR1@30", "job.sh"],
                   ["-q", "long", "job.sh"], ["-p", "default,none", "job.sh"], ["/bin/true"], ["none.sh"], ["--constraint=intel", "job.sh"]):
         said = cluster.slurm("sbatch", *words, status=1)
         assert said.stdout == "" and said.stderr.startswith("sbatch: error: "), said
@@ -469,7 +497,7 @@ def test_script_7_is_fed_to_sbatch(cluster):
 @pytest.mark.parametrize("lines, name", [
     ("--ntasks=1\n--mem=32G\n-p gpu\n--mail-type=END,TIME_LIMIT_80", "--mail-type"),
     ("--nodes=2\n--ntasks-per-node=4\n--gpus-per-node=4", "--nodes"),
-    ("--ntasks-per-node=4\n--gpus-per-node=4\n--signal=B:SIGTERM@120", "--signal"),
+    ("--ntasks-per-node=4\n--gpus-per-node=4\n--signal=B:SIGSTOP@120", "--signal"),
     ("--ntasks=4\n--gres=gpu:4\n--gres-flags=enforce-binding", "--gres-flags"),
     ("--ntasks=1\n--gres=gpu:1\n--hint=nomultithread\n--array=0-99", "--hint"),
     ("-J factcomp\n-d singleton", "--dependency"),

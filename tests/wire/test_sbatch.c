@@ -301,6 +301,7 @@ static void places_classes_and_whole_nodes_are_keys(void **state)
     static const char *const cases[][2] = {
         { "-p a,b", "{\"pool\":\"a,b\"}" },
         { "-q high", "{\"qos\":\"high\"}" },
+        { "--signal USR1@60", "{\"checkpoint\":{\"grace\":\"60\",\"signal\":\"USR1\"}}" },
         { "--exclusive --mem=0", "{\"exclusive\":true,\"memory\":\"all\"}" },
         { "-w n1 -x n2,n3", "{\"where\":[\"node in (n1)\",\"node notin (n2,n3)\"]}" },
         { "-C fast -w n1", "{\"where\":[\"fast\",\"node in (n1)\"]}" },
@@ -429,8 +430,11 @@ static void a_bad_script_is_refused_with_its_line(void **state)
           "gang on several nodes: tarn submit --nodes and --ranks" },
         { "#SBATCH -n 3 --ntasks-per-node 2\n", "a.sh:1: --ntasks: 3 on 1 node with 2 each" },
         { "#SBATCH --signal=B:USR1@60\n",
-          "a.sh:1: --signal: 'B:USR1@60': not sent before the time limit; expected "
-          "--checkpoint-every or tarn submit --signal, for a signal when the job is stopped" },
+          "{\"warn\":{\"before\":60,\"signal\":\"USR1\",\"to\":\"shell\"}}" },
+        { "#SBATCH --signal=10\n",
+          "{\"warn\":{\"before\":60,\"signal\":\"USR1\",\"to\":\"steps\"}}" },
+        { "#SBATCH --signal=B:TERM@2m\n",
+          "a.sh:1: --signal: 'B:TERM@2m': expected seconds behind @, 0 to 65535" },
         { "#SBATCH -n 2 --gpus-per-task=0.5\n",
           "a.sh:1: --gpus-per-task: '0.5' for each of 2 tasks: expected whole GPUs" },
         { "#SBATCH -J 'x\n", "a.sh:1: #SBATCH: a quote is not closed" },

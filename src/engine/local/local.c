@@ -546,6 +546,7 @@ static struct engine_abilities abilities_of(const struct cgroup *cgroup)
                        .cpu = has_cpu ? ISOLATION_ISOLATED : ISOLATION_ACCOUNTED,
                        .memory = has_memory ? ISOLATION_ISOLATED : ISOLATION_ACCOUNTED,
                        .gpu = ISOLATION_ACCOUNTED },
+        .can_warn = true,
         .can_fence = cgroup->can_fence || cgroup->devices,
         .has_exact_devices = true,
         .has_fractions = true,

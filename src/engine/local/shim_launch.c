@@ -94,6 +94,9 @@ int launch_write(const struct engine_launch *launch, struct text *order, struct 
     launch_add(order, ORDER_GRACE, "%" PRId64, launch->grace > 0 ? launch->grace / USEC_PER_MS : 0);
     if (launch->stop_signal > 0)
         launch_add(order, ORDER_SIGNAL, "%d", launch->stop_signal);
+    if (launch->warning.signal > 0)
+        launch_add(order, ORDER_WARN, "%d:%" PRId64 ":%d", launch->warning.signal,
+                   launch->warning.after / USEC_PER_MS, launch->warning.to);
     if (launch->cpus)
         add_string(order, ORDER_CPUS, launch->cpus);
     if (launch->cpus && launch->memory_node >= 0)

@@ -573,6 +573,7 @@ static const struct draft_row draft_rows[] = {
     { "array", .read = read_array, .expected = "a set like 0-99%8", .may_be_map = true },
     { "depends", .read = read_depends },
     { "checkpoint", .read = draft_read_checkpoint },
+    { "warn", .read = draft_read_warn },
     { "tasks", .read = read_tasks },
     { "slurm", .read = draft_read_slurm },
     { "script_path", .read = read_text, .offset = OF_DRAFT(script_path),

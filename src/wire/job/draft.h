@@ -108,6 +108,7 @@ int draft_read_member(const struct draft_source *source, struct job_draft *draft
 /* The same, ranks and nodes; with roles those of the whole. */
 int draft_read_request(const struct draft_source *source, struct job_draft *draft);
 
+draft_key_fn draft_read_warn;       /* (draft_request.c) */
 draft_key_fn draft_read_checkpoint; /* after grace (draft_request.c) */
 
 /* Fill a zeroed draft. What was filled is to be released also after a failure. */

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "core/engine.h"
 #include "core/job/gang_size.h"
 #include "core/predict/speed.h"
 #include "wire/job/draft.h"
 #include "wire/job/signal_name.h"
 
 enum { CPU_MILLI_MAX = 100000 * 1000, GPU_TEXT_MAX = 512 };
+#define WARN_BEFORE (60 * USEC_PER_SEC) /* as in Slurm */
 
 static const char gpus_expected[] = "a string or number like h100:2";
 
@@ -301,6 +303,46 @@ static int read_signal(const struct draft_key *key, struct job_draft *draft)
 
     draft->stop_signal = (uint8_t)(number > 0 ? number : 0);
     return key_check(key, number);
+}
+
+static int read_warn_signal(const struct draft_key *key, struct job_draft *draft)
+{
+    int number = signal_parse(key->text, key->reader->err);
+
+    draft->warn_signal = (uint8_t)(number > 0 ? number : 0);
+    return key_check(key, number);
+}
+
+static int read_warn_to(const struct draft_key *key, struct job_draft *draft)
+{
+    static const char *const words[] = { [ENGINE_WARN_ALL] = "all",
+                                         [ENGINE_WARN_SHELL] = "shell",
+                                         [ENGINE_WARN_STEPS] = "steps",
+                                         NULL };
+    size_t word = ENGINE_WARN_ALL;
+
+    int code = reader_word(key->reader, key->object, key->name, words, &word);
+    draft->warn_to = (uint8_t)word;
+    return code;
+}
+
+/* {signal: USR1, before: 2m, to: steps} */
+int draft_read_warn(const struct draft_key *key, struct job_draft *draft)
+{
+    static const struct draft_row rows[] = {
+        { "signal", .read = read_warn_signal, .expected = "a signal" },
+        { "before", .read = read_duration, .offset = OF_DRAFT(warn_before), UP_TO_A_DAY },
+        { "to", .read = read_warn_to },
+    };
+
+    draft->warn_before = WARN_BEFORE;
+    if (!json_is_object(key->value))
+        return key_fail(key, -EINVAL, "expected a map like {signal: USR1, before: 2m}, not %s",
+                        reader_kind(key->value));
+    int code = draft_read_map(key, rows, COUNT_OF(rows), draft);
+    return code == 0 && draft->warn_signal == 0
+               ? key_fail(key, -EINVAL, "expected a signal, as in {signal: USR1, before: 2m}")
+               : code;
 }
 
 static int read_grace(const struct draft_key *key, struct job_draft *draft)

@@ -81,6 +81,10 @@ json_t *launch_to_json(const struct job_draft *draft, const uint64_t *input_grou
     set_string(object, "directory", draft->directory);
     if (draft->stop_signal)
         json_object_set_new(object, "signal", json_integer(draft->stop_signal));
+    if (draft->warn_signal)
+        json_object_set_new(object, "warn",
+                            json_pack("[i, I, i]", draft->warn_signal,
+                                      (json_int_t)draft->warn_before, draft->warn_to));
     if (draft->tasks)
         json_object_set_new(object, "tasks", json_integer(draft->tasks));
     if (draft->task_gpus)
@@ -176,6 +180,7 @@ int launch_from_json(const char *bytes, size_t length, struct launch **ret, stru
     }
     struct launch *launch = mem_zero(1, sizeof(*launch));
     const json_t *inputs = json_object_get(object, "inputs");
+    const json_t *warn = json_object_get(object, "warn");
     *launch = (struct launch){
         .argv = strings_from_json(json_object_get(object, "argv")),
         .script = script_from_json(object),
@@ -192,6 +197,9 @@ int launch_from_json(const char *bytes, size_t length, struct launch **ret, stru
         .attach = (uint8_t)json_integer_value(json_object_get(object, "attach")),
         .append = json_is_true(json_object_get(object, "append")),
         .stop_signal = (int)json_integer_value(json_object_get(object, "signal")),
+        .warn_signal = (int)json_integer_value(json_array_get(warn, 0)),
+        .warn_before = json_integer_value(json_array_get(warn, 1)),
+        .warn_to = (uint8_t)json_integer_value(json_array_get(warn, 2)),
         .tasks = (uint32_t)json_integer_value(json_object_get(object, "tasks")),
         .task_gpus = (uint32_t)json_integer_value(json_object_get(object, "task_gpus")),
         .script_path = string_from_json(object, "script_path"),

@@ -52,8 +52,11 @@ struct launch {
     uint32_t limit_count;
     uint32_t tasks, task_gpus; /* that srun starts in it (submission.h) */
     int stop_signal;           /* that asks it to save its work; 0: SIGTERM */
-    char *mail;                /* addresses, or NULL */
-    uint8_t notify;            /* of NOTIFY_... (submission.h) */
+    int warn_signal;           /* before its time limit; 0: none */
+    uint8_t warn_to;           /* enum engine_warned */
+    usec_t warn_before;
+    char *mail;     /* addresses, or NULL */
+    uint8_t notify; /* of NOTIFY_... (submission.h) */
     bool append;
     uint8_t attach; /* enum engine_attach */
 };

@@ -20,7 +20,8 @@ enum {
     CPU_MILLI_MAX = 100000 * 1000,
     MEMORY_MIB_MAX = 1 << 30,
     NICE_DEFAULT = 100,
-    NICE_MOST = 2147483645
+    NICE_MOST = 2147483645,
+    WARN_MOST_S = 65535
 };
 
 /* What the options on nodes, tasks and GPUs come to together. */
@@ -753,6 +754,30 @@ static void set_plain(struct sbatch *sbatch)
                             json_boolean(given(sbatch, SBATCH_REQUEUE) != NULL));
 }
 
+/* Slurm's [B:]SIGNAL[@SECONDS], some time before the limit: to the shell, or to the steps. */
+static int read_warning(struct sbatch *sbatch, const struct sbatch_given *option, struct error *err)
+{
+    const bool is_shell = string_starts(option->value, "B:");
+    const char *value = option->value + (is_shell ? strlen("B:") : 0);
+    AUTO_FREE char *name = mem_string_of(value, strcspn(value, "@"));
+    const char *time = value[strlen(name)] == '@' ? value + strlen(name) + 1 : "60";
+    const size_t digits = strspn(time, "0123456789");
+
+    if (string_starts(value, "R:") || string_starts(value, "RB:"))
+        return fail(option, err, "'%.40s': R is not supported; expected [B:]SIGNAL[@SECONDS]",
+                    option->value);
+    int number = signal_parse(name, err);
+    if (number < 0)
+        return in_option(option, number, err);
+    if (digits < 1 || digits > 5 || time[digits] || atol(time) > WARN_MOST_S)
+        return fail(option, err, "'%.40s': expected seconds behind @, 0 to %d", option->value,
+                    WARN_MOST_S);
+    json_object_set_new(sbatch->job, "warn",
+                        json_pack("{s:s, s:i, s:s}", "signal", signal_name(number), "before",
+                                  (int)atol(time), "to", is_shell ? "shell" : "steps"));
+    return 0;
+}
+
 /* [{R|B}:]SIGNAL[@SECONDS]. B and R (the batch shell or its steps) make no difference
  * here: all processes of the job get the signal when it is stopped. */
 static int read_signal(struct sbatch *sbatch, json_t *checkpoint, struct error *err)
@@ -762,10 +787,7 @@ static int read_signal(struct sbatch *sbatch, json_t *checkpoint, struct error *
     if (!option)
         return 0;
     if (is_slurms(sbatch, option))
-        return fail(option, err,
-                    "'%.40s': not sent before the time limit; expected --checkpoint-every or "
-                    "tarn submit --signal, for a signal when the job is stopped",
-                    option->value);
+        return read_warning(sbatch, option, err);
     const char *value = option->value;
     size_t whom = strspn(value, "BR");
     value += value[whom] == ':' ? whom + 1 : 0;

@@ -103,6 +103,9 @@ struct job_draft {
     uint32_t tasks;          /* that srun starts in it; 0: it is no batch script of Slurm's */
     uint32_t task_gpus;      /* GPUs of each of them alone; 0: all see all */
     uint8_t stop_signal;     /* that it catches to save its work; 0: SIGTERM */
+    uint8_t warn_signal;     /* before its time limit; 0: none */
+    uint8_t warn_to;         /* enum engine_warned */
+    usec_t warn_before;      /* the limit */
     usec_t grace;            /* between SIGTERM and SIGKILL; -1: the daemon's default */
     char **argv;             /* NULL-terminated */
     char *script;            /* text to write to a file; its path goes to argv[script_at]; NULL */
