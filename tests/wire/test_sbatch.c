@@ -289,11 +289,18 @@ static void what_is_not_supported_is_named(void **state)
 {
     AUTO_FREE char *notes = NULL;
     AUTO_FREE char *result = result_of("--wckey=x --mail-type none -v", NULL, &notes);
+    AUTO_FREE char *one_node =
+        result_of("--switches 1 -m block --time-min=5 --propagate", NULL, NULL);
+    AUTO_FREE char *limits = NULL;
+    AUTO_FREE char *list = result_of("--propagate=STACK", NULL, &limits);
     (void)state;
 
     assert_string_equal(result, "{}");
     assert_string_equal(notes, "[\"--wckey: not supported, ignored\","
                                "\"--verbose: not supported, ignored\"]");
+    assert_string_equal(one_node, "{}");
+    assert_string_equal(list, "{}");
+    assert_string_equal(limits, "[\"--propagate: all soft limits are passed on\"]");
 }
 
 static void places_classes_and_whole_nodes_are_keys(void **state)
@@ -350,6 +357,7 @@ static void a_bad_command_line_is_refused_in_words(void **state)
                     "--where 'node in (n1,n2)' for one of them" },
         { "-x n[1-3]", "--exclude: 'n[1-3]': expected names of nodes, as in n1,n2; brackets and "
                        "files are not supported" },
+        { "--propagate=NONE", "--propagate: NONE: not supported; expected ulimit in the script" },
         { "--cluster-constraint a", "--cluster-constraint: not supported; use --socket" },
         { "-C a&b|c", "--constraint: 'a&b|c': & and | together; expected parentheses around |, "
                       "like 'nvme&(v100|a100)'" },

@@ -660,6 +660,19 @@ static int check_dates(struct sbatch *sbatch, struct error *err)
     return code < 0 ? code : check_date(sbatch, SBATCH_DEADLINE, err);
 }
 
+/* The daemon passes on all soft limits, and so more than a list asks for. */
+static int check_propagate(struct sbatch *sbatch, struct error *err)
+{
+    const struct sbatch_given *option = given(sbatch, SBATCH_PROPAGATE);
+
+    if (!option || !option->value || strcasecmp(option->value, "ALL") == 0)
+        return 0;
+    if (strcasecmp(option->value, "NONE") == 0)
+        return fail(option, err, "NONE: not supported; expected ulimit in the script");
+    sbatch_note(sbatch, option->place, "--propagate: all soft limits are passed on");
+    return 0;
+}
+
 static int read_exclusive(struct sbatch *sbatch, struct error *err)
 {
     const struct sbatch_given *option = given(sbatch, SBATCH_EXCLUSIVE);
@@ -920,9 +933,9 @@ int sbatch_finish(struct sbatch *sbatch, struct error *err)
         read_memory,
     };
     static int (*const others[])(struct sbatch *, struct error *) = {
-        read_time,   read_dependency, read_export,     read_priority, read_open_mode,
-        read_retry,  read_heals,      read_checkpoint, read_mail,     read_constraint,
-        read_places, read_exclusive,  check_dates,
+        read_time,   read_dependency, read_export,     read_priority,   read_open_mode,
+        read_retry,  read_heals,      read_checkpoint, read_mail,       read_constraint,
+        read_places, read_exclusive,  check_dates,     check_propagate,
     };
     struct shape shape = { 0 };
     int code = 0;
