@@ -14,7 +14,8 @@ enum {
     C1_LEAD = 0xc2,
     C1_END = 0xa0,
     TAB = 8,
-    RIGHT_MOST = 1000
+    RIGHT_MOST = 1000,
+    GAPS_MOST = 1 << 20
 };
 
 /* ---- sequences ---- */
@@ -53,6 +54,7 @@ struct row {
 struct display {
     LIST(struct row) rows;
     size_t row, column;
+    size_t gaps; /* cells that only movements have made */
 };
 
 static struct row *row_now(struct display *display)
@@ -74,6 +76,11 @@ static void put(struct display *display, uint32_t character)
 {
     struct row *row = row_now(display);
 
+    if (display->column > row->cells.count) {
+        display->gaps += display->column - row->cells.count;
+        if (display->gaps > GAPS_MOST)
+            display->column = row->cells.count;
+    }
     while (row->cells.count <= display->column)
         list_add(&row->cells, ' ');
     row->cells.items[display->column++] = character;
@@ -84,7 +91,8 @@ static void erase_line(struct display *display, const char *sequence)
     struct row *row = row_now(display);
     const char how = sequence[2];
 
-    for (size_t i = 0; how == '1' && i < row->cells.count && i <= display->column; i++)
+    const size_t end = display->column < RIGHT_MOST ? display->column + 1 : RIGHT_MOST;
+    for (size_t i = 0; how == '1' && i < row->cells.count && i < end; i++)
         row->cells.items[i] = ' ';
     if (how == '2')
         row->cells.count = 0;

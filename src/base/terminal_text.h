@@ -8,7 +8,7 @@
  * last state remains. Colors, titles, and all other sequences are left out. Invalid UTF-8 becomes
  * '?'.
  *
- * Limits:  cursor movements to the right end at column 1000
+ * Limits:  cursor movements to the right end at column 1000, and leave a million blanks in all
  */
 
 #include <stddef.h>

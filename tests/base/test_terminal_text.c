@@ -78,6 +78,23 @@ static void a_long_progress_bar_is_one_line(void **state)
                         "100.0%|##################################################| 10000/10000\n");
 }
 
+/* Output of a few MiB that is made to cost memory or time. */
+static void hostile_output_costs_little(void **state)
+{
+    static const char *const parts[] = { "\033[1000Cx\n", "\033[1K", "x\033[999D", "\033[2J\n\n" };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        AUTO_RELEASE(text) struct text bytes = { 0 }, out = { 0 };
+        for (int k = 0; k < 100000; k++)
+            text_add(&bytes, "xxxxxxxxxx");
+        while (bytes.length < 2 << 20)
+            text_add(&bytes, parts[i]);
+        terminal_text_add(&out, bytes.bytes, bytes.length);
+        assert_true(out.length < 4 << 20);
+    }
+}
+
 static void no_bytes_act_on_a_terminal(void **state)
 {
     static const char parts[] = "\033\033[]?;0129;mKJHhlAcP\\\a\n\r\b\t \xc2\x9b\xe2\x80\xae"
@@ -128,6 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_as_a_terminal_shows_them_last),
         cmocka_unit_test(a_long_progress_bar_is_one_line),
+        cmocka_unit_test(hostile_output_costs_little),
         cmocka_unit_test(no_bytes_act_on_a_terminal),
         cmocka_unit_test(colors_of_a_stream_pass),
     };

@@ -146,7 +146,7 @@ def test_signals_reach_the_tasks(cluster):
 def test_what_a_step_cannot_have_is_refused(cluster):
     _, text = cluster.batch(SMALL + "#SBATCH -n 2 --gpus 1\nsrun -n3 true; echo $?\nsrun --gpus=2 true; echo $?\n"
                             "srun --mpi=pmix true; echo $?\nsrun -p other true; echo $?\nsrun; echo $?\n"
-                            "srun --cpu-bind=cores true; echo $?\nsrun none-such; echo $?\n")
+                            "srun --cpu-bind=map_cpu:0 true; echo $?\nsrun none-such; echo $?\n")
     for words in ("3 tasks need 3 CPUs, and the job has 2", "2 GPUs, and the job has 1", "--mpi=pmix: not supported for several tasks; expected mpirun -np 2",
                   "pool: not for a step", "nothing to run", "--cpu-bind: not supported", "none-such: No such file"):
         assert words in text, (words, text)
@@ -159,9 +159,11 @@ def test_options_of_a_step_that_change_nothing_are_accepted(cluster):
                             "srun -n1 -w $node --mem=0 -t 5 --mpi=pmix --cpu-bind=none,v --gpu-bind=none --exact --overlap -K -u"
                             " --export=ALL,WORD=yes --bcast=/tmp/x -r 0 -X -T 4 sh -c 'echo $WORD $HOME'; echo $?\n"
                             "srun -n1 --nodelist=$node --export=NONE sh -c 'echo ${LC_ALL-none} $SLURM_JOB_ID $HOME'; echo $?\n"
-                            "srun -n2 --gpus-per-task=1 --gpu-bind=per_task:1 true; echo $?\n")
+                            "srun -n2 --gpus-per-task=1 --gpu-bind=per_task:1 true; echo $?\n"
+                            "srun -n2 --cpu-bind=v,cores true; echo $?\n")
     home, number = cluster.environment["HOME"], cluster.api.jobs()[-1]["id"]
-    assert text.splitlines() == ["yes " + home, "0", "none %d %s" % (number, home), "0", "0"], text
+    assert text.splitlines() == ["yes " + home, "0", "none %d %s" % (number, home), "0", "0",
+                                 "srun: --cpu-bind=cores: tasks are not bound to CPUs here", "0"], text
 
 
 def test_a_step_ends_at_its_time_limit(cluster):

@@ -132,16 +132,21 @@ static int take_wait(struct srun *srun, const char *value, struct error *err)
     return 0;
 }
 
+/* Tasks run on all CPUs of the step. That is slower at most, and said. */
 static int take_bind(const char *value, struct error *err)
 {
     static const char *const nothing[] = { "none", "no", "n", "q", "v", "verbose", "quiet", NULL };
+    static const char *const units[] = { "cores", "threads",    "sockets", "ldoms",
+                                         "rank",  "rank_ldoms", NULL };
     AUTO_FREE char *copy = mem_string(value ? value : "");
     char *rest = copy;
 
     while (rest) {
-        if (!string_is_in(strsep(&rest, ","), nothing))
-            return refuse("cpu-bind", "not supported except none; taskset in the command binds",
-                          err);
+        const char *word = strsep(&rest, ",");
+        if (string_is_in(word, units))
+            fprintf(stderr, "srun: --cpu-bind=%s: tasks are not bound to CPUs here\n", word);
+        else if (!string_is_in(word, nothing))
+            return refuse("cpu-bind", "not supported with CPUs; taskset in the command binds", err);
     }
     return 0;
 }

@@ -92,7 +92,9 @@ static bool is_of_image(const char *variable)
                                          "OLDPWD", "TERM", "TMPDIR", "LD_LIBRARY_PATH", "HOSTNAME",
                                          "_",
                                          /* numbers and UUIDs that tarn knows, not the container */
-                                         "CUDA_VISIBLE_DEVICES", NULL };
+                                         "CUDA_VISIBLE_DEVICES",
+                                         /* the shim would set it */
+                                         "SLURM_TASK_PID", NULL };
     AUTO_FREE char *name = mem_string_of(variable, strcspn(variable, "="));
 
     return string_is_in(name, names) || string_starts(name, "XDG_") ||
