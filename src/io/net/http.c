@@ -47,6 +47,8 @@ struct http_server {
 struct visitor {
     struct identity who;
     uint64_t key; /* of server->connections */
+    int trouble;  /* below 0: the name of its user is not known now */
+    struct error err;
 };
 
 struct header {
@@ -370,7 +372,8 @@ static ssize_t read_stream(void *user, uint64_t position, char *buffer, size_t r
         stream->is_over = stream->pull(stream, &stream->waiting);
     if (stream->waiting.length == 0) {
         if (stream->is_over)
-            return MHD_CONTENT_READER_END_OF_STREAM;
+            return stream->is_broken ? MHD_CONTENT_READER_END_WITH_ERROR
+                                     : MHD_CONTENT_READER_END_OF_STREAM;
         stream->is_suspended = true;
         MHD_suspend_connection(exchange->connection);
         return 0;
@@ -439,6 +442,8 @@ static void refuse_visitor(struct exchange *exchange)
         refuse(exchange, MHD_HTTP_UNAUTHORIZED, "unauthorized", exchange->err.text);
     } else if (exchange->refusal == -EDQUOT)
         refuse(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "too_many", exchange->err.text);
+    else if (exchange->refusal == -ETIMEDOUT)
+        refuse(exchange, MHD_HTTP_GATEWAY_TIMEOUT, "timeout", exchange->err.text);
     else
         refuse(exchange, MHD_HTTP_FORBIDDEN, "forbidden", exchange->err.text);
 }
@@ -526,7 +531,8 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     *context = visitor = mem_zero(1, sizeof(*visitor));
-    peer_identify(info ? info->connect_fd : -1, server->owner, &visitor->who);
+    visitor->trouble =
+        peer_identify(info ? info->connect_fd : -1, server->owner, &visitor->who, &visitor->err);
     visitor->key = key_of(connection, &visitor->who);
     map_get(&server->connections, visitor->key, &count);
     map_set(&server->connections, visitor->key, count + 1);
@@ -560,6 +566,8 @@ static void begin(struct exchange *exchange, const char *method, const char *pat
     exchange->request.method = method;
     exchange->request.path = path;
     exchange->request.who = &visitor_of(exchange->connection)->who;
+    exchange->refusal = visitor_of(exchange->connection)->trouble;
+    exchange->err = visitor_of(exchange->connection)->err;
     if (refuse_head(exchange) || !server->admit)
         return;
     exchange->who = IDENTITY_NONE;

@@ -51,8 +51,8 @@ struct http_request {
 
 typedef void http_handler_fn(void *user, struct http_request *request);
 
-/* Fill *ret, which the server releases. Fails with -EPERM (not known: 401), -EACCES (403) or
- * -EDQUOT (429), and a message. The request has no body yet. */
+/* Fill *ret, which the server releases. Fails with -EPERM (not known: 401), -EACCES (403),
+ * -EDQUOT (429) or -ETIMEDOUT (504), and a message. The request has no body yet. */
 typedef int http_admit_fn(void *user, struct http_request *request, struct identity *ret,
                           struct error *err);
 
@@ -131,6 +131,7 @@ struct http_stream {
     void *user;
     struct text waiting; /* the server's */
     bool is_over, is_suspended;
+    bool is_broken; /* set by the caller: what ends it is a failure, and the peer notices */
 };
 
 /* The stream belongs to the caller until on_gone. */
