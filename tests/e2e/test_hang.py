@@ -2,7 +2,10 @@
 """What hangs for one user stops nobody else: file servers, name services; and what a daemon takes at its start."""
 
 import functools
+import os
 import pwd
+import signal
+import subprocess
 import threading
 
 import pytest
@@ -159,3 +162,29 @@ def test_a_daemon_with_too_few_descriptors_says_so_and_does_not_start(make_daemo
     program.chmod(0o755)
     words = make_daemon(devices="none", binary=str(program)).try_start()[1]
     assert words.startswith("descriptors: the hard limit is 200, expected at least 1024 (ulimit -Hn, LimitNOFILE=")
+
+
+def socket_count(pid):
+    links = ("/proc/%d/fd/%s" % (pid, name) for name in os.listdir("/proc/%d/fd" % pid))
+    return sum(os.readlink(link).startswith("socket:") for link in links if os.path.lexists(link))
+
+
+def test_commands_give_up_on_a_daemon_that_does_not_answer_and_those_that_follow_go_on(daemon, api):
+    number = api.submit(run="while [ ! -e %s/go ]; do sleep 0.05; done; exit 3" % daemon.root)
+    api.wait_state(number, "running")
+    environment = daemon.own_environment()
+    waits = subprocess.Popen([tarn_test.TARN, "wait", str(number)], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    wait_until("it has asked", lambda: socket_count(waits.pid) > 0)
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        listed = subprocess.run([tarn_test.TARN, "ls"], env=dict(environment, TARN_TIMEOUT="1"), capture_output=True, text=True, timeout=60)
+        said = waits.stderr.readline()
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+    assert listed.returncode == 1 and listed.stdout == ""
+    assert "no answer in time; it may be stopped" in listed.stderr
+    assert "has not answered for" in said and "still waiting" in said
+    open(daemon.root + "/go", "w").close()
+    assert waits.wait(tarn_test.PATIENCE_S) == 3
+    wrong = subprocess.run([tarn_test.TARN, "ls"], env=dict(environment, TARN_TIMEOUT="soon"), capture_output=True, text=True, timeout=60)
+    assert wrong.returncode == 1 and "TARN_TIMEOUT 'soon': expected 1 to 86400 seconds" in wrong.stderr
