@@ -25,6 +25,7 @@
 #include "web/web_files.h"
 
 static const char token_prefix[] = "tarn_", session_path[] = "/v1/session";
+static const char whoami_path[] = "/v1/whoami"; /* the page asks before it changes its user */
 static const char login_path[] = "/v1/login";
 
 /* ---- where it comes from ---- */
@@ -139,8 +140,10 @@ static int admit_token(const struct api *api, const char *text, const char *path
         return error_set(err, -EPERM, "the token is not valid; it may have been revoked");
     if (token->expires <= api_now(api))
         return error_set(err, -EPERM, "token %" PRIu64 " has expired", token->id);
-    if (token->kind == TOKEN_LOGIN && strcmp(path, session_path) != 0)
-        return error_set(err, -EPERM, "the code of a login is only for %s", session_path);
+    if (token->kind == TOKEN_LOGIN && strcmp(path, session_path) != 0 &&
+        strcmp(path, whoami_path) != 0)
+        return error_set(err, -EPERM, "the code of a login is only for %s and %s", session_path,
+                         whoami_path);
     int code = peer_assume(token->user, token->uid, IDENTITY_TOKEN, owner, ret, err);
     if (code == -ENOENT)
         return error_set(err, -EPERM, "the owner of token %" PRIu64 " is no user here any more",
