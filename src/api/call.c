@@ -93,7 +93,7 @@ int call_check_user(const struct api *api, uid_t uid, struct error *err)
 
     if (owner == 0 || uid == owner || uid == 0)
         return 0;
-    peer_name(owner, name);
+    peer_name(owner, name, NULL);
     return error_set(err, REFUSED_FORBIDDEN,
                      "this daemon does not run as root, so all jobs are those of user %s; only %s "
                      "may use it",

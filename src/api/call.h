@@ -45,7 +45,7 @@ struct kept_report {
 struct api {
     struct api_ports ports;
     uv_loop_t *loop;
-    uv_timer_t *timer; /* wakes followers of outputs */
+    uv_timer_t *timer; /* looks at followers */
     struct follower *followers;
     struct bridge *bridges; /* bridges.c */
     struct login *logins;   /* login/login.c */
@@ -110,6 +110,7 @@ bool token_has_access(const struct api *api, uint64_t token);
 int bridge_open(struct call *call, int door, struct error *err);
 /* streams.c: these jobs changed */
 void followers_notify(struct api *api, const uint64_t *jobs, size_t count);
+void followers_shut(struct api *api); /* refuse what waits for its file system */
 void followers_release(struct api *api);
 void kept_report_release(struct kept_report *report); /* usage_report.c */
 void overview_release(struct overview *overview);     /* page/overview.c */

@@ -168,7 +168,10 @@ static int read_config(struct call *call, struct config **ret)
         code = config_parse(call->body, NULL, NULL, ret, &call->err);
     if (code == 0)
         code = configure_settle(*ret, &call->err);
-    return code < 0 ? code : configure_find_programs(api_state(call->api), *ret, &call->err);
+    /* The daemon can see files that the user of a dry run can't. */
+    return code < 0 || !call->request->who->is_admin
+               ? code
+               : configure_find_programs(api_state(call->api), *ret, &call->err);
 }
 
 json_t *handle_apply(struct call *call)

@@ -249,8 +249,10 @@ struct api *api_create(const struct api_ports *ports, uv_loop_t *loop)
 
 void api_shut(struct api *api)
 {
-    if (api)
-        logins_shut(api);
+    if (!api)
+        return;
+    logins_shut(api);
+    followers_shut(api);
 }
 
 void api_destroy(struct api *api)

@@ -30,7 +30,7 @@ json_t *handle_daemon(struct call *call)
     const struct api_daemon *daemon = &api->ports.daemon;
     char owner[IDENTITY_NAME_SIZE];
 
-    peer_name(api_control(api)->owner, owner);
+    peer_name(api_control(api)->owner, owner, NULL);
     return json_pack(
         "{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:i, s:o, s:o}", "version",
         TARN_VERSION, "pid", (int)getpid(), "state_dir", daemon->state_dir, "socket",

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams: the output of a job while it grows, and server-sent events.
  *
- * A follower is woken when its job changes. Followers of an output are woken 20 times a second,
- * because a growing file sends no notice. Every 15 s all are woken, to find closed connections. A
- * stream ends within a second after its token was revoked or has expired.
+ * A follower is woken when its job changes. Every 15 s all are looked at, to find closed
+ * connections. A stream ends within a second after its token was revoked or has expired.
+ *
+ * A process reads an output. The reply to the request begins when the file system has answered: if
+ * it does not, the reply says so.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/fsuid.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "api/output_reader.h"
 #include "api/routes.h"
 #include "api/view/view.h"
 #include "base/mem.h"
@@ -22,13 +21,11 @@
 #include "core/job/gang_size.h"
 
 enum {
-    TICK_MS = 50,
-    TICKS_PER_BEAT = 15000 / TICK_MS,
-    TICKS_PER_SECOND = 1000 / TICK_MS,
-    CHUNK = 64 * 1024,
-    TAIL_BYTES_MAX = 1 << 20,
+    TICK_MS = 1000,
+    TICKS_PER_BEAT = 15,
+    OUTPUT_PATIENCE_S = 10,
     TAIL_LINES_MAX = 1000000,
-    PLAIN_MAX = 2 * TAIL_BYTES_MAX /* it grows while it is read */
+    PLAIN_MAX = 2 << 20 /* twice what a tail has at most: it grows while it is read */
 };
 
 struct follower {
@@ -39,13 +36,12 @@ struct follower {
     uint64_t token;       /* with which it was opened; 0: none */
     /* An output: */
     uint64_t job;
-    char *path;
+    char *path; /* NULL: it is no output */
+    struct output_reader *reader;
     uid_t owner;
-    gid_t group;
-    int fd;
-    off_t offset;
-    uint32_t tail; /* lines; UINT32_MAX: all */
-    bool is_following;
+    struct http_request *request; /* until the file system has answered */
+    const char *content;
+    bool is_finished;
     bool is_plain; /* as a terminal would show it in the end */
     /* Events: */
     struct text events;
@@ -60,26 +56,7 @@ static void shut_out(struct follower *follower)
     http_stream_wake(&follower->stream);
 }
 
-static void on_tick(uv_timer_t *timer)
-{
-    struct api *api = timer->data;
-    static unsigned ticks;
-    bool is_beat = ++ticks % TICKS_PER_BEAT == 0, is_second = ticks % TICKS_PER_SECOND == 0;
-
-    for (struct follower *at = api->followers, *next; at; at = next) {
-        next = at->next;
-        if (is_second && !token_has_access(api, at->token)) {
-            shut_out(at);
-            continue;
-        }
-        if (is_beat && !at->path)
-            text_add(&at->events, ": still here\n\n");
-        else if (is_beat && http_stream_is_left(&at->stream))
-            at->is_following = false;
-        if (at->path || is_beat)
-            http_stream_wake(&at->stream);
-    }
-}
+static void on_tick(uv_timer_t *timer);
 
 static void on_timer_closed(uv_handle_t *handle)
 {
@@ -106,20 +83,23 @@ void followers_release(struct api *api)
     api->timer = NULL;
 }
 
-static void on_gone(struct http_stream *stream)
+static void unlink_follower(struct follower *follower)
 {
-    struct follower *follower = CONTAINER_OF(stream, struct follower, stream);
     struct api *api = follower->api;
 
     *(follower->previous ? &follower->previous->next : &api->followers) = follower->next;
     if (follower->next)
         follower->next->previous = follower->previous;
-    if (follower->fd >= 0)
-        close(follower->fd);
+    output_reader_stop(follower->reader);
     free(follower->path);
     text_release(&follower->events);
     free(follower);
     settle_timer(api);
+}
+
+static void on_gone(struct http_stream *stream)
+{
+    unlink_follower(CONTAINER_OF(stream, struct follower, stream));
 }
 
 static struct follower *create_follower(struct call *call,
@@ -132,61 +112,12 @@ static struct follower *create_follower(struct call *call,
     follower->api = call->api;
     follower->owner = call->request->who->uid; /* of an output: its job's */
     follower->token = call->request->who->token;
-    follower->fd = -1;
     follower->next = call->api->followers;
     if (follower->next)
         follower->next->previous = follower;
     call->api->followers = follower;
     settle_timer(call->api);
     return follower;
-}
-
-/* As root, use the file system rights of the job's user. */
-static void become(const struct follower *follower, bool is_user)
-{
-    if (geteuid() != 0)
-        return;
-    setfsgid(is_user ? follower->group : getegid());
-    setfsuid(is_user ? follower->owner : geteuid());
-}
-
-/* The job may have chosen the path, or replaced the file: read only a plain file of its owner. */
-static void open_output(struct follower *follower)
-{
-    struct stat status;
-    char name[64];
-
-    /* Check before opening: opening a device can have effects. */
-    become(follower, true);
-    int place = open(follower->path, O_PATH | O_CLOEXEC | O_NOFOLLOW);
-    become(follower, false);
-    if (place < 0)
-        return;
-    bool is_plain =
-        fstat(place, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == follower->owner;
-    snprintf(name, sizeof(name), "/proc/self/fd/%d", place);
-    int fd = is_plain ? open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    close(place);
-    if (fd < 0)
-        return;
-    follower->fd = fd;
-    if (follower->tail == UINT32_MAX)
-        return;
-
-    /* The last lines: backwards from the end, within bounds. */
-    off_t start = status.st_size > TAIL_BYTES_MAX ? status.st_size - TAIL_BYTES_MAX : 0;
-    size_t length = (size_t)(status.st_size - start);
-    AUTO_FREE char *bytes = mem_zero(1, length + 1);
-    ssize_t got = pread(fd, bytes, length, start);
-    uint32_t lines = 0;
-    off_t at = got > 0 ? got : 0;
-    for (; at > 0; at--) {
-        if (bytes[at - 1] == '\n' && at != got && ++lines == follower->tail)
-            break;
-        if (bytes[at - 1] == '\n' && follower->tail == 0)
-            break;
-    }
-    follower->offset = start + at;
 }
 
 static bool is_over(const struct follower *follower)
@@ -196,45 +127,102 @@ static bool is_over(const struct follower *follower)
     return !job || job->state == JOB_ENDED;
 }
 
+/* The job has ended, or the client does not follow it: what is written now is all. */
+static void finish(struct follower *follower)
+{
+    if (!follower->is_finished)
+        output_reader_finish(follower->reader);
+    follower->is_finished = true;
+}
+
+/* Without a reply yet, the stream begins: its file system answers. */
+static void on_ready(void *user)
+{
+    struct follower *follower = user;
+
+    if (follower->request)
+        http_stream(TAKE(follower->request), follower->content, &follower->stream);
+    else
+        http_stream_wake(&follower->stream);
+}
+
+/* Instead of the stream. */
+static void refuse_output(struct follower *follower, int code, const struct error *err)
+{
+    reply_error(TAKE(follower->request), code, err);
+    unlink_follower(follower);
+}
+
+/* A reply that has begun can only be cut off. */
+static void give_up(struct follower *follower)
+{
+    struct error err;
+    int code = error_set(&err, REFUSED_TIMEOUT,
+                         "job %" PRIu64 ": the file system of %s has not answered for %d s; other "
+                         "requests are not affected",
+                         follower->job, follower->path, OUTPUT_PATIENCE_S);
+
+    if (follower->request) {
+        refuse_output(follower, code, &err);
+        return;
+    }
+    follower->stream.is_broken = true;
+    shut_out(follower);
+}
+
+void followers_shut(struct api *api)
+{
+    struct error err;
+    int code = error_set(&err, REFUSED_STOPPING, "the daemon is stopping");
+
+    for (struct follower *at = api->followers, *next; at; at = next) {
+        next = at->next;
+        if (at->request)
+            refuse_output(at, code, &err);
+    }
+}
+
+/* While the job runs, whoever follows its output waits for the file system. */
+static bool is_stuck(const struct follower *follower)
+{
+    bool can_wait = !follower->request && !follower->is_finished;
+
+    return !can_wait &&
+           output_reader_silent_ms(follower->reader) > OUTPUT_PATIENCE_S * UINT64_C(1000);
+}
+
 static bool pull_bytes(struct http_stream *stream, struct text *out)
 {
     struct follower *follower = CONTAINER_OF(stream, struct follower, stream);
-    /* Decide before reading: output written before the job's end is then not missed. */
-    bool is_last = !follower->is_following || is_over(follower);
-    struct stat status;
 
-    if (follower->is_done)
-        return true;
-    if (follower->fd < 0)
-        open_output(follower);
-    if (follower->fd < 0 || fstat(follower->fd, &status) < 0)
-        return is_last;
-    if (follower->is_following && status.st_size < follower->offset)
-        follower->offset = 0; /* truncated */
-    if (status.st_size > follower->offset) {
-        char bytes[CHUNK];
-        ssize_t length = pread(follower->fd, bytes, sizeof(bytes), follower->offset);
-        if (length > 0) {
-            text_add_bytes(out, bytes, (size_t)length);
-            follower->offset += length;
-            return false;
+    return follower->is_done || output_reader_take(follower->reader, out);
+}
+
+static void beat_output(struct follower *follower)
+{
+    if (!follower->request && http_stream_is_left(&follower->stream))
+        shut_out(follower);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct api *api = timer->data;
+    static unsigned ticks;
+    bool is_beat = ++ticks % TICKS_PER_BEAT == 0;
+
+    for (struct follower *at = api->followers, *next; at; at = next) {
+        next = at->next;
+        if (at->path && is_stuck(at))
+            give_up(at);
+        else if (!at->request && !token_has_access(api, at->token))
+            shut_out(at);
+        else if (is_beat && at->path)
+            beat_output(at);
+        else if (is_beat) {
+            text_add(&at->events, ": still here\n\n");
+            http_stream_wake(&at->stream);
         }
     }
-    /* At the end of the file: it may have been rotated, then the path is another file. */
-    struct stat named;
-    become(follower, true);
-    bool is_other = lstat(follower->path, &named) == 0 && named.st_ino != status.st_ino;
-    become(follower, false);
-    if (is_other) {
-        if (fstat(follower->fd, &status) == 0 && status.st_size > follower->offset)
-            return false; /* it grew before the rotation */
-        close(follower->fd);
-        follower->fd = -1;
-        follower->offset = 0;
-        follower->tail = UINT32_MAX;
-        return false;
-    }
-    return is_last;
 }
 
 static bool pull_output(struct http_stream *stream, struct text *out)
@@ -243,20 +231,18 @@ static bool pull_output(struct http_stream *stream, struct text *out)
 
     if (!follower->is_plain)
         return pull_bytes(stream, out);
-    bool is_over = pull_bytes(stream, &follower->events) || follower->events.length >= PLAIN_MAX;
-    if (is_over)
+    bool is_last = pull_bytes(stream, &follower->events) || follower->events.length >= PLAIN_MAX;
+    if (is_last)
         terminal_text_add(out, follower->events.bytes, follower->events.length);
-    return is_over;
+    return is_last;
 }
 
-static void read_options(const struct call *call, struct follower *follower)
+/* The last lines (tail); as a terminal shows them, not all of a file can be. */
+static uint32_t lines_wanted(const struct call *call)
 {
-    follower->offset = (off_t)query_number(call, "offset", 0);
-    follower->tail = (uint32_t)query_number(call, "tail", UINT32_MAX);
-    follower->is_following = query_is_on(call, "follow");
-    follower->is_plain = query_is_on(call, "plain");
-    if (follower->is_plain && follower->tail == UINT32_MAX)
-        follower->tail = TAIL_LINES_MAX;
+    uint32_t lines = (uint32_t)query_number(call, "tail", UINT32_MAX);
+
+    return query_is_on(call, "plain") && lines == UINT32_MAX ? TAIL_LINES_MAX : lines;
 }
 
 json_t *handle_output(struct call *call)
@@ -286,13 +272,32 @@ json_t *handle_output(struct call *call)
         code = attempts->output_path(attempts->user, job, rank, is_error, &path, &call->err);
     if (code < 0)
         return refuse(call, code);
+    struct output_plan plan = {
+        .loop = call->api->loop,
+        .path = path.bytes,
+        .owner = job->uid,
+        .group = job->gid,
+        .offset = query_number(call, "offset", 0),
+        .tail = lines_wanted(call),
+        .is_following = query_is_on(call, "follow"),
+        .ready = on_ready,
+    };
     struct follower *follower = create_follower(call, pull_output);
+    plan.user = follower;
+    code = output_reader_start(&plan, &follower->reader, &call->err);
+    if (code < 0) {
+        unlink_follower(follower);
+        return refuse(call, code);
+    }
     follower->job = job->id;
     follower->path = text_take(&path);
     follower->owner = job->uid;
-    follower->group = job->gid;
-    read_options(call, follower);
-    http_stream(call->request, content_type(call->operation->content), &follower->stream);
+    follower->request = call->request;
+    follower->content = content_type(call->operation->content);
+    follower->is_finished = !plan.is_following;
+    follower->is_plain = query_is_on(call, "plain");
+    if (is_over(follower))
+        finish(follower);
     return NULL;
 }
 
@@ -403,7 +408,9 @@ void followers_notify(struct api *api, const uint64_t *jobs, size_t count)
         }
         if (last)
             notify_end(at, last);
-        if (is_told)
+        if (is_told && at->path && is_over(at))
+            finish(at);
+        else if (is_told && !at->path)
             http_stream_wake(&at->stream);
     }
     api->changes.told = api->changes.count;

@@ -33,6 +33,7 @@ static const char reply_source[] = "answer of the daemon";
 enum { START_TIMEOUT_S = 60, START_OTHER_S = 5, START_LOG_LINES = 5 };
 enum { NOTIFY_FD = 3, LOG_MAX = 4096, ANSWER_MAX = 4096 };
 enum { RETRIES = 50, RETRY_MS = 200 };
+enum { TIMEOUT_S_MAX = 86400 };
 
 static int failed(const char *what, const char *path, struct error *err)
 {
@@ -237,6 +238,26 @@ static int daemon_start(const struct paths *paths, const char *devices, struct e
     return code;
 }
 
+static void say_silence(const char *place, unsigned seconds)
+{
+    fprintf(stderr, "tarn: the daemon at %s has not answered for %u s; still waiting\n", place,
+            seconds);
+}
+
+/* $TARN_TIMEOUT: how long a command waits for an answer. */
+static int read_timeout(unsigned *ret, struct error *err)
+{
+    const char *text = getenv("TARN_TIMEOUT");
+    char *end = NULL;
+    unsigned long seconds = text ? strtoul(text, &end, 10) : CLIENT_TIMEOUT_S;
+
+    if (text && (text[0] < '0' || text[0] > '9' || *end || seconds == 0 || seconds > TIMEOUT_S_MAX))
+        return error_set(err, -EINVAL, "TARN_TIMEOUT '%.40s': expected 1 to %d seconds", text,
+                         TIMEOUT_S_MAX);
+    *ret = (unsigned)seconds;
+    return 0;
+}
+
 static int open_client(struct session *session, const char *devices, struct error *err)
 {
     struct dial_place place = { .name = session->paths.socket };
@@ -247,7 +268,12 @@ static int open_client(struct session *session, const char *devices, struct erro
             return code;
         place = session->remote.place;
     }
+    struct client_patience patience = { .on_silence = say_silence };
+    int code = read_timeout(&patience.timeout_s, err);
+    if (code < 0)
+        return code;
     session->client = client_create(&place);
+    client_be_patient(session->client, &patience);
     return 0;
 }
 

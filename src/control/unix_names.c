@@ -3,19 +3,17 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <grp.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { GROUPS_MAX = 1024 };
+#include "io/names.h"
 
 const char *group_name_of(gid_t gid, char *buffer, size_t size)
 {
-    const struct group *group = getgrgid(gid);
+    const struct name_entry *group;
 
-    if (group)
-        snprintf(buffer, size, "%s", group->gr_name);
+    if (names_group(gid, &group, NULL) == 0)
+        snprintf(buffer, size, "%s", group->name);
     else
         snprintf(buffer, size, "%u", (unsigned)gid);
     return buffer;
@@ -23,32 +21,35 @@ const char *group_name_of(gid_t gid, char *buffer, size_t size)
 
 const char *home_of(uid_t uid, char *buffer, size_t size)
 {
-    const struct passwd *user = getpwuid(uid);
+    const struct name_entry *user;
 
-    snprintf(buffer, size, "%s", user && user->pw_dir[0] == '/' ? user->pw_dir : "/");
+    bool has_home = names_user(uid, &user, NULL) == 0 && user->home[0] == '/';
+    snprintf(buffer, size, "%s", has_home ? user->home : "/");
     return buffer;
 }
 
-bool find_group(const char *name, uint32_t *ret_gid)
+int find_group(const char *name, uint32_t *ret_gid, struct error *err)
 {
-    const struct group *group = getgrnam(name);
+    const struct name_entry *group;
     char *end;
 
     errno = 0;
     unsigned long number = strtoul(name, &end, 10);
     bool is_number =
         isdigit((unsigned char)name[0]) && *end == 0 && errno == 0 && number < UINT32_MAX;
-    if (!group && !is_number)
-        return false;
-    *ret_gid = group ? group->gr_gid : (uint32_t)number;
-    return true;
+    int code = names_group_called(name, &group, err);
+    if (code == 0 || (code == -ENOENT && is_number)) {
+        *ret_gid = code == 0 ? group->number : (uint32_t)number;
+        return 0;
+    }
+    return code == -ENOENT ? error_set(err, -EINVAL, "no Unix group '%s'", name) : code;
 }
 
-/* The kernel says them of a peer; of others the group database does. */
+/* The kernel says them of a peer; of others the group database does. While that does not answer,
+ * the user is in no other group. */
 bool user_is_in_group(const struct identity *who, gid_t gid)
 {
-    gid_t groups[GROUPS_MAX];
-    int count = GROUPS_MAX;
+    const struct name_entry *user;
 
     if (who->has_uid && who->gid == gid)
         return true;
@@ -56,10 +57,10 @@ bool user_is_in_group(const struct identity *who, gid_t gid)
         if (who->groups[i] == gid)
             return true;
     }
-    if (who->groups || !who->has_uid || getgrouplist(who->name, who->gid, groups, &count) < 0)
+    if (who->groups || !who->has_uid || names_user(who->uid, &user, NULL) < 0)
         return false;
-    for (int i = 0; i < count; i++) {
-        if (groups[i] == gid)
+    for (size_t i = 0; i < user->group_count; i++) {
+        if (user->groups[i] == gid)
             return true;
     }
     return false;

@@ -216,7 +216,7 @@ struct engine_want {
 struct engine_arrival {
     const char *name;     /* permanent and unique: "slurm/4711" */
     const char *document; /* the job as JSON, as for POST /v1/jobs; one job, no schedule */
-    const char *user;     /* name of its user */
+    const char *user;     /* name of its user; NULL: that of the uid on the daemon's machine */
     const char *account;  /* its queue, if there is one with this name and the document has none */
     uint32_t uid, gid;
 };

@@ -31,12 +31,16 @@
 #include "engine/local/local.h"
 #include "io/child_watch.h"
 #include "io/log.h"
+#include "io/names.h"
 #include "io/net/http.h"
+#include "io/net/peer.h"
 #include "io/parts.h"
+#include "io/workers.h"
 #include "node/machine.h"
 #include "store/readings.h"
 #include "wire/config/config.h"
 
+enum { DESCRIPTORS_LEAST = HTTP_CONNECTIONS_MAX + 256 };
 enum { KILL_TIMEOUT_MS = 10000, KILL_LOOK_MS = 50 };
 
 struct daemon {
@@ -47,6 +51,7 @@ struct daemon {
     uv_timer_t tending; /* what hangs on the wall clock */
     bool has_tended;    /* since the start */
     struct hub *hub;
+    struct workers *workers;
     struct config *config; /* of --config, until it is applied; NULL: none */
     struct engine *engine;
     struct launcher *launcher;
@@ -275,6 +280,19 @@ static int64_t raise_file_limit(void)
     return before;
 }
 
+/* Connections alone may take most of them. */
+static int check_descriptors(struct error *err)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_max >= DESCRIPTORS_LEAST)
+        return 0;
+    return error_set(err, -EMFILE,
+                     "descriptors: the hard limit is %lld, expected at least %d (ulimit -Hn, "
+                     "LimitNOFILE= of the service)",
+                     (long long)limit.rlim_max, DESCRIPTORS_LEAST);
+}
+
 static int open_local(struct daemon *daemon, const struct engine_options *engine, struct error *err)
 {
     struct local_engine_options local = { .engine = *engine,
@@ -325,6 +343,7 @@ static int open_machine(struct daemon *daemon, struct error *err)
 {
     struct machine_options machine = {
         .loop = &daemon->loop,
+        .workers = daemon->workers,
         .port = { daemon->hub, hub_state, hub_report, hub_emit, hub_enqueue, hub_clock(daemon->hub),
                   clock_now, clock_wall_ahead, daemon->readings, readings_add },
         .engine = daemon->engine,
@@ -473,6 +492,16 @@ static int open_door(struct daemon *daemon, struct error *err)
     return code < 0 ? code : open_network(daemon, err);
 }
 
+/* Its own user and root can always use it: their names are kept while the database is down. */
+static void learn_names(struct daemon *daemon)
+{
+    char name[IDENTITY_NAME_SIZE];
+
+    names_start(daemon->workers);
+    peer_name(0, name, NULL);
+    peer_name(geteuid(), name, NULL);
+}
+
 static int open_all(struct daemon *daemon, struct error *err)
 {
     const struct daemon_options *options = daemon->options;
@@ -482,7 +511,13 @@ static int open_all(struct daemon *daemon, struct error *err)
         .callbacks = { daemon, on_decided, on_changed, on_ended, on_forgotten },
     };
 
-    int code = hub_create(&hub, &daemon->hub, err);
+    int code = check_descriptors(err);
+    if (code == 0)
+        code = workers_start(&daemon->loop, &daemon->workers, err);
+    if (code == 0)
+        learn_names(daemon);
+    if (code == 0)
+        code = hub_create(&hub, &daemon->hub, err);
     if (code < 0)
         return code;
     daemon->inventory = inventory_create(daemon->hub, daemon, on_nodes_known);
@@ -591,6 +626,8 @@ static void close_all(struct daemon *daemon)
     hub_destroy(daemon->hub);
     launcher_destroy(daemon->launcher);
     readings_close(daemon->readings);
+    workers_stop(daemon->workers);
+    names_stop();
     uv_run(&daemon->loop, UV_RUN_NOWAIT);
     child_watch_drain(&daemon->loop);
     uv_walk(&daemon->loop, on_walk, NULL);
@@ -620,8 +657,6 @@ int daemon_run(const struct daemon_options *options, struct error *err)
     struct daemon daemon = { .options = options };
     bool is_listening = false;
 
-    /* One that hangs with a device must not be one of few (libuv has four). */
-    setenv("UV_THREADPOOL_SIZE", "16", 0);
     uv_loop_init(&daemon.loop);
     start_signals(&daemon);
     int code = open_all(&daemon, err);

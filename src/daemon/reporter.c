@@ -13,6 +13,7 @@
 #include "daemon/nodes/inventory.h"
 #include "daemon/nodes/shortage.h"
 #include "io/log.h"
+#include "io/net/peer.h"
 #include "node/machine.h"
 #include "wire/json.h"
 
@@ -199,10 +200,13 @@ static void on_arrived(void *user, const struct engine_arrival *arrival)
                             .name = mem_string(arrival->name),
                             .document = mem_string(arrival->document),
                             .account = mem_string(arrival->account) };
+    char name[IDENTITY_NAME_SIZE];
 
     assert(reporter->engine->ops->answer);
-    identity_set(&made.who, IDENTITY_ENGINE, arrival->user, arrival->uid, arrival->gid,
-                 reporter->control->owner);
+    if (!arrival->user)
+        peer_name(arrival->uid, name, NULL);
+    identity_set(&made.who, IDENTITY_ENGINE, arrival->user ? arrival->user : name, arrival->uid,
+                 arrival->gid, reporter->control->owner);
     enqueue(made);
 }
 

@@ -64,7 +64,7 @@ int start_config_apply(struct hub *hub, uv_loop_t *loop, const struct control *c
                                   .control = control,
                                   .apply = { .who = &who, .config = config } };
 
-    peer_name(geteuid(), name);
+    peer_name(geteuid(), name, NULL);
     identity_set(&who, IDENTITY_PEER, name, geteuid(), getegid(), geteuid());
     hub_enqueue(hub, &start.change);
     while (!start.is_done)

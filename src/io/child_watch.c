@@ -2,6 +2,7 @@
 #include "io/child_watch.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -18,9 +19,12 @@ struct child_watch {
     uv_timer_t timer;
     unsigned handle_count;
     int pidfd;
+    bool is_killed;
     child_end_fn *on_end;
     void *user;
 };
+
+static unsigned killed_count; /* and not yet ended */
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -38,7 +42,9 @@ static void look(struct child_watch *watch)
         return;
     if (!child_reap(watch->pidfd, &status) && child_signal(watch->pidfd, 0, 0) == 0)
         return;
-    watch->on_end(watch->user, status);
+    killed_count -= watch->is_killed;
+    if (watch->on_end)
+        watch->on_end(watch->user, status);
     if (watch->handle_count == 2)
         uv_close((uv_handle_t *)&watch->poll, on_closed);
     uv_close((uv_handle_t *)&watch->timer, on_closed);
@@ -77,21 +83,18 @@ void child_watch_signal(const struct child_watch *watch, int signal)
     child_signal(watch->pidfd, signal, 0);
 }
 
-static unsigned killed_count; /* and not yet ended */
-
-static void on_end_of_killed(void *user, int status)
+void child_watch_end(struct child_watch *watch)
 {
-    (void)user;
-    (void)status;
-    killed_count--;
+    killed_count += !watch->is_killed;
+    watch->is_killed = true;
+    child_signal(watch->pidfd, SIGKILL, 0);
+    uv_timer_start(&watch->timer, on_beat, BEAT_MS, BEAT_MS);
 }
 
 void child_watch_kill(struct child_watch *watch)
 {
-    killed_count++;
-    watch->on_end = on_end_of_killed;
-    child_signal(watch->pidfd, SIGKILL, 0);
-    uv_timer_start(&watch->timer, on_beat, BEAT_MS, BEAT_MS);
+    watch->on_end = NULL;
+    child_watch_end(watch);
 }
 
 void child_watch_drain(uv_loop_t *loop)

@@ -20,6 +20,8 @@ struct child_watch *child_watch_start(uv_loop_t *loop, int pidfd, child_end_fn *
 
 void child_watch_signal(const struct child_watch *watch, int signal);
 
+/* Kill the child; on_end is called as ever. */
+void child_watch_end(struct child_watch *watch);
 /* Kill the child, and reap it once it has ended. on_end is not called. The caller does not use the
  * watch any more. */
 void child_watch_kill(struct child_watch *watch);

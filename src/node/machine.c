@@ -64,9 +64,9 @@ int machine_create(const struct machine_options *options, struct machine **ret, 
         return code;
     if (is_node)
         machine->fence = fence_create(machine->found.items, machine->found.count);
-    machine->accounts = user_accounts_create(options->loop);
+    machine->accounts = user_accounts_create(options->loop, options->workers);
     machine->preparer =
-        preparer_create(&(struct prepare_options){ .loop = options->loop,
+        preparer_create(&(struct prepare_options){ .workers = options->workers,
                                                    .state_dir = options->state_dir,
                                                    .machine_name = machine->host.name,
                                                    .probe = machine->probe,
@@ -96,6 +96,7 @@ int machine_watch(struct machine *machine, void *user, void (*looked)(void *user
         return code;
     machine->mig_modes = mig_modes_create(&(struct mig_modes_options){
         .loop = options->loop,
+        .workers = options->workers,
         .port = options->port,
         .probe = machine->probe,
         .devices = &machine->found,
@@ -183,7 +184,7 @@ void machine_expect(struct machine *machine, const struct job *job)
 
 bool machine_is_ready(const struct machine *machine, const struct job *job)
 {
-    if (is_for_here(machine, job) && !user_accounts_is_fresh(machine->accounts, job->uid, job->gid))
+    if (is_for_here(machine, job) && !user_accounts_is_ready(machine->accounts, job->uid, job->gid))
         return false;
     if (job->run->lease->slices_count == 0)
         return true;

@@ -25,6 +25,7 @@ struct machine;
 
 struct machine_options {
     uv_loop_t *loop;
+    struct workers *workers;
     struct node_port port;
     struct engine *engine;
     const char *devices; /* the devices to use (node/probe_choice.h) */

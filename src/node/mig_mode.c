@@ -6,11 +6,12 @@
 
 #include "base/mem.h"
 #include "io/log.h"
+#include "io/workers.h"
 
 enum { EVERY_MS = 1000, AGAIN_S = 60 };
 
 struct mode_change {
-    uv_work_t request;
+    struct work_item item;
     struct mig_modes *modes;
     uint32_t device; /* of the probe */
     bool is_on, is_running;
@@ -41,9 +42,9 @@ static int remove_instances(struct probe *probe, uint32_t device, struct error *
     return code;
 }
 
-static void on_work(uv_work_t *request)
+static void on_work(struct work_item *item)
 {
-    struct mode_change *change = request->data;
+    struct mode_change *change = CONTAINER_OF(item, struct mode_change, item);
     struct probe *probe = change->modes->options.probe;
 
     change->code = change->is_on ? 0 : remove_instances(probe, change->device, &change->err);
@@ -132,12 +133,11 @@ static void hold(struct mode_change *change, const struct device *device, bool i
                      is_held);
 }
 
-static void after_work(uv_work_t *request, int status)
+static void after_work(struct work_item *item)
 {
-    struct mode_change *change = request->data;
+    struct mode_change *change = CONTAINER_OF(item, struct mode_change, item);
     struct mig_modes *modes = change->modes;
 
-    (void)status;
     change->is_running = false;
     modes->running--;
     if (!modes->is_ending) {
@@ -197,9 +197,11 @@ static void look(struct mig_modes *modes, struct mode_change *change)
         return;
     change->is_on = device->mig_enabled;
     change->is_running = true;
-    change->request.data = change;
+    change->item = (struct work_item){
+        .run = on_work, .done = after_work, .kind = WORK_DRIVER, .number = change->device
+    };
     modes->running++;
-    uv_queue_work(modes->options.loop, &change->request, on_work, after_work);
+    workers_add(modes->options.workers, &change->item);
 }
 
 static void on_timer(uv_timer_t *timer)

@@ -20,9 +20,11 @@
 #include "node/watcher.h"
 
 struct mig_modes;
+struct workers;
 
 struct mig_modes_options {
     uv_loop_t *loop;
+    struct workers *workers;
     struct node_port port;
     struct probe *probe; /* NULL, or a probe without MIG: nothing is done */
     const struct probe_devices *devices;
@@ -30,7 +32,7 @@ struct mig_modes_options {
 };
 
 struct mig_modes *mig_modes_create(const struct mig_modes_options *options);
-/* The loop waits for a change in progress. NULL is fine. */
+/* A change in progress still refers to it: before the workers are stopped. NULL is fine. */
 void mig_modes_destroy(struct mig_modes *modes);
 
 #endif

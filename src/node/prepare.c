@@ -10,6 +10,7 @@
 #include "core/cluster/mig.h"
 #include "device/mps.h"
 #include "io/file.h"
+#include "io/workers.h"
 
 enum { KEPT_MAX = 16 };
 
@@ -26,7 +27,7 @@ struct task {
 };
 
 struct work {
-    uv_work_t request;
+    struct work_item item;
     struct preparer *preparer;
     struct work *next;
     struct task *tasks;
@@ -185,9 +186,9 @@ static void stop_server(struct preparer *preparer, uint32_t device)
     mps_stop(&(struct mps_device){ preparer->options.probe, device, uuid, folder });
 }
 
-static void on_work(uv_work_t *request)
+static void on_work(struct work_item *item)
 {
-    struct work *work = request->data;
+    struct work *work = CONTAINER_OF(item, struct work, item);
     struct preparer *preparer = work->preparer;
     struct probe *probe = preparer->options.probe;
 
@@ -221,7 +222,7 @@ static void work_destroy(struct work *work)
     free(work);
 }
 
-static void after_work(uv_work_t *request, int status);
+static void after_work(struct work_item *item);
 
 static bool is_about(const struct work *work, uint32_t device)
 {
@@ -256,6 +257,12 @@ static void drop(struct preparer *preparer, struct work *work)
     work_destroy(work);
 }
 
+/* One of them: works on the same device follow each other. */
+static uint32_t device_of(const struct work *work)
+{
+    return work->task_count > 0 ? work->tasks[0].device : work->stops - 1;
+}
+
 /* One step at a time per device: a device that hangs does not delay the others. */
 static void run_next(struct preparer *preparer)
 {
@@ -270,8 +277,10 @@ static void run_next(struct preparer *preparer)
         if (has_to_wait(preparer, work))
             continue;
         work->is_running = true;
-        work->request.data = work;
-        uv_queue_work(preparer->options.loop, &work->request, on_work, after_work);
+        work->item = (struct work_item){
+            .run = on_work, .done = after_work, .kind = WORK_DRIVER, .number = device_of(work)
+        };
+        workers_add(preparer->options.workers, &work->item);
     }
 }
 
@@ -287,12 +296,11 @@ static void name_slices(struct work *work)
     }
 }
 
-static void after_work(uv_work_t *request, int status)
+static void after_work(struct work_item *item)
 {
-    struct work *work = request->data;
+    struct work *work = CONTAINER_OF(item, struct work, item);
     struct preparer *preparer = work->preparer;
 
-    (void)status;
     if (work->code == 0)
         name_slices(work);
     if (!work->is_cancelled && !preparer->is_ending && work->stops == 0)

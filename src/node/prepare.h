@@ -12,12 +12,11 @@
  * Order of calls:  create, (start | cancel | release)*, destroy
  */
 
-#include <uv.h>
-
 #include "core/state/state.h"
 #include "node/probe_choice.h"
 
 struct preparer;
+struct workers;
 
 /* The names of a job's slices for its programs; by place in the lease. */
 struct prepared {
@@ -29,7 +28,7 @@ struct prepared {
 };
 
 struct prepare_options {
-    uv_loop_t *loop;
+    struct workers *workers;
     const char *state_dir;
     struct probe *probe;      /* may be NULL */
     const char *machine_name; /* the node whose devices these are */
@@ -40,7 +39,8 @@ struct prepare_options {
 typedef void prepared_fn(void *user, struct prepared *prepared, int code, const struct error *err);
 
 struct preparer *preparer_create(const struct prepare_options *options);
-/* Waits for preparations in progress; done is no longer called. NULL is fine. */
+/* Preparations in progress still refer to it: before the workers are stopped. done is no longer
+ * called. NULL is fine. */
 void preparer_destroy(struct preparer *preparer);
 
 /* Whether anything has to be prepared for the job. */

@@ -6,20 +6,24 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "io/workers.h"
 
 enum { ACCOUNTS_MAX = 4096, GROUPS_MAX = 65536, ENTRY_BYTES = 65536 };
 
 /* One account, and its look-up. */
 struct known {
-    uv_work_t request;
+    struct work_item item;
     struct user_accounts *accounts;
     struct user_account account, found; /* found: by the worker */
     uint64_t read_at;                   /* uv_now() */
     bool is_read, is_reading;
+    bool is_late; /* the look-up hangs */
 };
 
 struct user_accounts {
     uv_loop_t *loop;
+    uv_timer_t *late; /* runs while something is looked up */
+    struct workers *workers;
     void *user;
     void (*looked)(void *user);
     LIST(struct known *) known;
@@ -59,9 +63,9 @@ static bool is_fresh(const struct user_accounts *accounts, const struct known *k
 
 /* ---- in the worker ---- */
 
-static void on_work(uv_work_t *request)
+static void on_work(struct work_item *item)
 {
-    struct known *known = request->data;
+    struct known *known = CONTAINER_OF(item, struct known, item);
     struct user_account *found = &known->found;
     struct passwd entry, *user = NULL;
     AUTO_FREE char *buffer = mem_zero(1, ENTRY_BYTES);
@@ -93,21 +97,36 @@ static void free_when_over(struct user_accounts *accounts)
     free(accounts);
 }
 
-static void after_work(uv_work_t *request, int status)
+static void after_work(struct work_item *item)
 {
-    struct known *known = request->data;
+    struct known *known = CONTAINER_OF(item, struct known, item);
     struct user_accounts *accounts = known->accounts;
 
-    (void)status;
     user_account_release(&known->account);
     known->account = known->found;
     known->read_at = uv_now(accounts->loop);
     known->is_read = true;
-    known->is_reading = false;
+    known->is_reading = known->is_late = false;
     accounts->reading--;
     if (!accounts->is_ending && accounts->looked)
         accounts->looked(accounts->user);
     free_when_over(accounts);
+}
+
+/* What is known of a user is used while the system does not answer. */
+static void on_late(uv_timer_t *timer)
+{
+    struct user_accounts *accounts = timer->data;
+    bool is_any = false;
+
+    for (size_t i = 0; i < accounts->known.count; i++) {
+        struct known *known = accounts->known.items[i];
+        bool is_late = known->is_reading && known->is_read;
+        is_any |= is_late && !known->is_late;
+        known->is_late = is_late;
+    }
+    if (is_any && accounts->looked)
+        accounts->looked(accounts->user);
 }
 
 static void drop_old(struct user_accounts *accounts)
@@ -145,16 +164,18 @@ void user_accounts_refresh(struct user_accounts *accounts, uint32_t uid, uint32_
         return;
     known->is_reading = true;
     known->found = (struct user_account){ .uid = uid, .gid = gid };
-    known->request.data = known;
+    known->item = (struct work_item){ .run = on_work, .done = after_work, .kind = WORK_NAMES };
     accounts->reading++;
-    uv_queue_work(accounts->loop, &known->request, on_work, after_work);
+    if (!uv_is_active((uv_handle_t *)accounts->late))
+        uv_timer_start(accounts->late, on_late, USER_ACCOUNT_LATE_MS, 0);
+    workers_add(accounts->workers, &known->item);
 }
 
-bool user_accounts_is_fresh(const struct user_accounts *accounts, uint32_t uid, uint32_t gid)
+bool user_accounts_is_ready(const struct user_accounts *accounts, uint32_t uid, uint32_t gid)
 {
     const struct known *known = find(accounts, uid, gid);
 
-    return known && is_fresh(accounts, known);
+    return known && (is_fresh(accounts, known) || known->is_late);
 }
 
 const struct user_account *user_accounts_find(const struct user_accounts *accounts, uint32_t uid,
@@ -165,11 +186,15 @@ const struct user_account *user_accounts_find(const struct user_accounts *accoun
     return known && known->is_read ? &known->account : NULL;
 }
 
-struct user_accounts *user_accounts_create(uv_loop_t *loop)
+struct user_accounts *user_accounts_create(uv_loop_t *loop, struct workers *workers)
 {
     struct user_accounts *accounts = mem_zero(1, sizeof(*accounts));
 
     accounts->loop = loop;
+    accounts->workers = workers;
+    accounts->late = mem_zero(1, sizeof(*accounts->late));
+    accounts->late->data = accounts;
+    uv_timer_init(loop, accounts->late);
     return accounts;
 }
 
@@ -179,10 +204,16 @@ void user_accounts_listen(struct user_accounts *accounts, void *user, void (*loo
     accounts->looked = looked;
 }
 
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
 void user_accounts_destroy(struct user_accounts *accounts)
 {
     if (!accounts)
         return;
     accounts->is_ending = true;
+    uv_close((uv_handle_t *)accounts->late, on_closed);
     free_when_over(accounts);
 }

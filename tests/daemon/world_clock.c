@@ -41,9 +41,9 @@ void __wrap_user_accounts_refresh(struct user_accounts *accounts, uint32_t uid, 
     (void)gid;
 }
 
-bool __wrap_user_accounts_is_fresh(const struct user_accounts *accounts, uint32_t uid,
+bool __wrap_user_accounts_is_ready(const struct user_accounts *accounts, uint32_t uid,
                                    uint32_t gid);
-bool __wrap_user_accounts_is_fresh(const struct user_accounts *accounts, uint32_t uid, uint32_t gid)
+bool __wrap_user_accounts_is_ready(const struct user_accounts *accounts, uint32_t uid, uint32_t gid)
 {
     (void)accounts;
     (void)uid;

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "device/sampler.h"
+#include "io/workers.h"
 #include "world.h"
 
 struct sampler {
@@ -111,33 +112,40 @@ usec_t sampler_silent(struct sampler *sampler, uint32_t device)
 
 /* ---- the workers of the loop ---- */
 
-struct put_off {
-    uv_work_t *request;
-    uv_work_cb work;
-    uv_after_work_cb after;
-};
+static LIST(struct work_item *) works;
 
-static LIST(struct put_off) works;
-
-int __wrap_uv_queue_work(uv_loop_t *loop, uv_work_t *request, uv_work_cb work,
-                         uv_after_work_cb after);
-int __wrap_uv_queue_work(uv_loop_t *loop, uv_work_t *request, uv_work_cb work,
-                         uv_after_work_cb after)
+/* No thread: nothing is ever waited for, and names are looked up at once. */
+int __wrap_workers_start(uv_loop_t *loop, struct workers **ret, struct error *err);
+int __wrap_workers_start(uv_loop_t *loop, struct workers **ret, struct error *err)
 {
-    request->loop = loop;
-    list_add(&works, (struct put_off){ request, work, after });
+    (void)loop;
+    (void)err;
+    *ret = NULL;
     return 0;
+}
+
+void __wrap_names_start(struct workers *workers);
+void __wrap_names_start(struct workers *workers)
+{
+    (void)workers;
+}
+
+void __wrap_workers_add(struct workers *workers, struct work_item *item);
+void __wrap_workers_add(struct workers *workers, struct work_item *item)
+{
+    (void)workers;
+    list_add(&works, item);
 }
 
 /* The device that a worker queries is not known here: no worker continues while one hangs. */
 void world_work(void)
 {
     while (works.count > 0 && !world_hangs()) {
-        struct put_off now = works.items[0];
+        struct work_item *item = works.items[0];
         list_remove(&works, 0);
         world_moment();
-        now.work(now.request);
+        item->run(item);
         world_moment();
-        now.after(now.request, 0);
+        item->done(item);
     }
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attacks on the door that are made by hand, byte by byte (doc/security.md)."""
 
+import http.client
 import json
 import os
 import pwd
@@ -9,6 +10,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import time
 
 import pytest
 
@@ -103,6 +105,7 @@ CHUNKED = "Transfer-Encoding: chunked"
     (["Transfer-Encoding: xchunked"], "0\r\n\r\n"), (["Transfer-Encoding: identity", CHUNKED], "0\r\n\r\n"),
     (["Transfer-Encoding: gzip, chunked"], "0\r\n\r\n"), (["Transfer-Encoding:", " chunked"], "0\r\n\r\n"), (["Transfer-Encoding : chunked"], "0\r\n\r\n"),
     (["Host: evil.example"], ""), (["Authorization: Bearer x"], ""), (["Cookie: a=b", "Cookie: c=d"], ""), (["Origin: https://localhost"] * 2, ""),
+    (["X: a\nX: b"], ""), (["X: a\rX: b"], ""), (["X: a\0b"], ""), (["X: a", " b"], ""), (["X: a", "\tb"], ""),
     ([CHUNKED], "-2\r\n{}\r\n0\r\n\r\n"), ([CHUNKED], "10000000000000002\r\n{}\r\n0\r\n\r\n"),
 ])
 def test_an_ambiguous_request_ends_the_connection(box, headers, body):
@@ -290,3 +293,67 @@ def test_names_and_output_cannot_become_markup_or_headers(box):
         assert b"\r\nX: y" not in head
     refused = request(box, "/v1/jobs", "POST", ["Content-Type: application/json"], token)
     assert json.loads(refused.partition(b"\r\n\r\n")[2])["error"]["code"] == "forbidden"
+
+
+@pytest.fixture
+def plain():
+    """A door without TLS, so that many connections cost little."""
+    root = tarn_test.make_folder()
+    box = Box(root, scheme="http")
+    yield box
+    box.daemon.stop()
+    tarn_test.remove_folder(root)
+
+
+@pytest.mark.parametrize("query", ["&".join("a%d=1" % i for i in range(1000)), "&" * 5000, "all=1&" * 64 + "b"])
+def test_many_parameters_are_refused_with_words(box, query):
+    reply = say(box, ("GET /v1/jobs?%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % query).encode())
+    assert reply.startswith(b"HTTP/1.1 414 ") and b"more than 64 parameters in the query" in reply
+
+
+def connect_slowly(port, count):
+    links = []
+    for _ in range(count):
+        link = socket.create_connection(("127.0.0.1", port), timeout=tarn_test.PATIENCE_S)
+        link.send(b"G")
+        links.append(link)
+    return links
+
+
+def is_closed(link):
+    """Whether the server has ended it; a byte of a head goes out if not."""
+    link.setblocking(False)
+    try:
+        link.send(b"E")
+        return link.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+def test_slow_strangers_do_not_close_the_door(plain):
+    """A byte now and then, from more connections than there are."""
+    links = connect_slowly(plain.port, 900)
+    try:
+        token = plain.token()
+        known = [http.client.HTTPConnection("127.0.0.1", plain.port, timeout=tarn_test.PATIENCE_S) for _ in range(100)]
+        for one in known:  # they stay
+            one.request("GET", "/v1/whoami", headers={"Authorization": "Bearer " + token})
+            reply = one.getresponse()
+            assert reply.status == 200, reply.read()
+            reply.read()
+        left = [link for link in links if not is_closed(link)]
+        assert len(left) <= 64
+        tarn_test.wait_until("each is closed, though it sends", lambda: all([is_closed(link) for link in left]))
+    finally:
+        for link in links:
+            link.close()
+
+
+def test_a_slow_body_of_a_stranger_has_a_deadline(plain):
+    link = socket.create_connection(("127.0.0.1", plain.port), timeout=tarn_test.PATIENCE_S)
+    link.send(b"POST /v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 8000\r\n\r\n{")
+    tarn_test.wait_until("it is closed, though it sends", lambda: time.sleep(0.5) or is_closed(link))
+    link.close()
+

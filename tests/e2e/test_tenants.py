@@ -241,3 +241,23 @@ def test_doctor_does_not_judge_a_daemon_of_another_user_by_the_own_rights(make_d
     assert {"processes", "fence", "shim"} <= set(mine) and mine["daemon"] == "listens on " + daemon.socket
     assert not {"processes", "fence", "shim", "disk", "journal"} & set(theirs), theirs
     assert theirs["daemon"].startswith("root runs it for all users, on %s" % daemon.socket), theirs
+
+
+@pytest.mark.skipif(bool(WHY_NOT_AS_OTHERS), reason=WHY_NOT_AS_OTHERS)
+def test_a_dry_run_does_not_tell_which_files_root_can_see(make_daemon, tmp_path):
+    daemon = make_daemon(options=["--all-users"])
+    daemon.start()
+    secret = tmp_path / "secret"
+    secret.mkdir(mode=0o700)
+    (secret / "program").write_text("#!/bin/sh\n")
+    (secret / "program").chmod(0o755)
+    (secret / "data").write_text("")
+
+    def answer(path):
+        return daemon.api.ask("PUT", "/v1/config?dry_run=1", {"health": {"before": "%s/%s" % (secret, path)}})["changes"]
+
+    answers = [as_user(65534, lambda path=path: answer(path)) for path in ("program", "data", "missing")]
+    assert [said[0].replace(path, "X") for said, path in zip(answers, ("program", "data", "missing"))] == [answers[0][0].replace("program", "X")] * 3
+    assert answer("program") == answers[0]
+    with pytest.raises(Refused, match="No such file"):
+        answer("missing")

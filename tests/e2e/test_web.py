@@ -49,6 +49,24 @@ def test_a_token_begins_a_session(box, browser):
     page.wait_for("Overview", "h1")
 
 
+@pytest.mark.skipif(not tarn_test.IS_ROOT, reason="needs root, whose daemon serves other users")
+def test_a_link_changes_the_user_of_a_session_only_if_the_person_agrees(box, browser):
+    page = Page(box, browser)
+    browser.delete_all_cookies()
+    page.log_in()
+    link = "%s/#%s" % (box.url, box.token(user="nobody"))
+    for answer, user in (("dismiss", "root"), ("accept", "nobody")):
+        browser.get("about:blank")
+        browser.get(link)
+        page.answer(answer, "logs you in as nobody. You are logged in as root")
+        page.wait_for(user, "#who")
+        assert "tarn_" not in browser.current_url
+    browser.get("about:blank")
+    browser.get(link)  # the same user: no question
+    page.wait_for("nobody", "#who")
+    browser.delete_all_cookies()
+
+
 def test_the_overview_shows_devices_and_follows_changes(page, box):
     page.wait_for("0 of 4", ".figures")
     number = box.daemon.api.submit(command=["sleep", "1000"], gpus=2, name="train", env=box.daemon.env())

@@ -70,16 +70,22 @@ class Page:
             + CLICK, scope, words))
 
     def accept(self):
+        self.answer("accept")
+
+    def answer(self, way, words=""):
+        """To a question with these words: "accept" or "dismiss"."""
         from selenium.common.exceptions import NoAlertPresentException
 
-        def is_accepted():
+        def is_answered():
             try:
-                self.browser.switch_to.alert.accept()
+                question = self.browser.switch_to.alert
+                assert words in question.text
+                getattr(question, way)()
                 return True
             except NoAlertPresentException:
                 return False
 
-        tarn_test.wait_until("the page asks", is_accepted)
+        tarn_test.wait_until("the page asks", is_answered)
 
     def complaints(self):
         """What the browser logged as wrong, but refusals by the daemon."""

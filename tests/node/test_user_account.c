@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "io/workers.h"
 #include "node/user_account.h"
 
 static void count(void *user)
@@ -23,7 +24,9 @@ static void a_user_is_looked_up_once_and_an_unknown_one_is_known_as_that(void **
     (void)state;
 
     uv_loop_init(&loop);
-    struct user_accounts *accounts = user_accounts_create(&loop);
+    struct workers *workers;
+    assert_int_equal(workers_start(&loop, &workers, NULL), 0);
+    struct user_accounts *accounts = user_accounts_create(&loop, workers);
     user_accounts_listen(accounts, &looked, count);
     for (int i = 0; i < 2; i++) {
         user_accounts_refresh(accounts, 0, 0);
@@ -33,7 +36,7 @@ static void a_user_is_looked_up_once_and_an_unknown_one_is_known_as_that(void **
             assert_null(user_accounts_find(accounts, 0, 0));
         uv_run(&loop, UV_RUN_DEFAULT);
         assert_int_equal(looked, 2);
-        assert_true(user_accounts_is_fresh(accounts, 0, 0));
+        assert_true(user_accounts_is_ready(accounts, 0, 0));
     }
     const struct user_account *root = user_accounts_find(accounts, 0, 0);
     assert_string_equal(root->name, "root");
@@ -43,6 +46,8 @@ static void a_user_is_looked_up_once_and_an_unknown_one_is_known_as_that(void **
     assert_int_equal(unknown->group_count, 1);
     assert_int_equal(unknown->groups[0], 77);
     user_accounts_destroy(accounts);
+    workers_stop(workers);
+    uv_run(&loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&loop), 0);
 }
 

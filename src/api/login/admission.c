@@ -25,6 +25,7 @@
 #include "web/web_files.h"
 
 static const char token_prefix[] = "tarn_", session_path[] = "/v1/session";
+static const char whoami_path[] = "/v1/whoami"; /* the page asks before it changes its user */
 static const char login_path[] = "/v1/login";
 
 /* ---- where it comes from ---- */
@@ -139,11 +140,16 @@ static int admit_token(const struct api *api, const char *text, const char *path
         return error_set(err, -EPERM, "the token is not valid; it may have been revoked");
     if (token->expires <= api_now(api))
         return error_set(err, -EPERM, "token %" PRIu64 " has expired", token->id);
-    if (token->kind == TOKEN_LOGIN && strcmp(path, session_path) != 0)
-        return error_set(err, -EPERM, "the code of a login is only for %s", session_path);
-    if (!peer_assume(token->user, token->uid, IDENTITY_TOKEN, owner, ret))
+    if (token->kind == TOKEN_LOGIN && strcmp(path, session_path) != 0 &&
+        strcmp(path, whoami_path) != 0)
+        return error_set(err, -EPERM, "the code of a login is only for %s and %s", session_path,
+                         whoami_path);
+    int code = peer_assume(token->user, token->uid, IDENTITY_TOKEN, owner, ret, err);
+    if (code == -ENOENT)
         return error_set(err, -EPERM, "the owner of token %" PRIu64 " is no user here any more",
                          token->id);
+    if (code < 0)
+        return code;
     identity_narrow(ret, token->scope, token->queues);
     ret->token = token->id;
     note_use(api, token);
@@ -172,10 +178,12 @@ static int admit_proxy(const struct api *api, const struct http_request *request
     if (strcmp(http_address(request, address), door->proxy_from) != 0 ||
         !secret_is_equal(door->proxy_secret, secret))
         return error_set(err, -EPERM, "this is not the trusted proxy, or its secret is wrong");
-    if (!user || !peer_find(user, &uid) ||
-        !peer_assume(user, uid, IDENTITY_PROXY, api_control(api)->owner, ret))
+    int code = user ? peer_find(user, &uid, err) : -ENOENT;
+    if (code == 0)
+        code = peer_assume(user, uid, IDENTITY_PROXY, api_control(api)->owner, ret, err);
+    if (code == -ENOENT)
         return error_set(err, -EACCES, "the proxy names nobody who is a user of this machine");
-    return 1;
+    return code < 0 ? code : 1;
 }
 
 /* Browsers take a cookie with this prefix from this server alone, over TLS. One of another name in

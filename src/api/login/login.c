@@ -105,7 +105,8 @@ static void log_refusal(const struct login *login, const char *reason)
     uid_t uid;
 
     log_line(LOG_WARNING, "login refused user=%s from=%s reason='%s'",
-             peer_find(login->user, &uid) ? login->user : "unknown", login->address, reason);
+             peer_find(login->user, &uid, NULL) == 0 ? login->user : "unknown", login->address,
+             reason);
 }
 
 static int refuse_password(struct error *err)
@@ -128,9 +129,9 @@ static void on_checked(void *object, const struct password_result *result)
     if (!result->is_right) {
         log_refusal(login, result->reason);
         code = refuse_password(&err);
-    } else if (!peer_assume(result->name, result->uid, IDENTITY_PASSWORD, api_control(api)->owner,
-                            &login->who)) {
-        log_refusal(login, "its number is of another name");
+    } else if (peer_assume(result->name, result->uid, IDENTITY_PASSWORD, api_control(api)->owner,
+                           &login->who, &err) < 0) {
+        log_refusal(login, err.text);
         code = refuse_password(&err);
     } else {
         login_rate_return(&login->deferred.api->login_rate, login->keys);

@@ -114,15 +114,18 @@ static int read_user(const struct api *api, const struct reader *reader, const j
 {
     const char *user = NULL;
     uid_t uid = who->uid;
+    struct error err;
 
     int code = reader_string(reader, body, "user", IDENTITY_NAME_SIZE - 1, &user);
     if (code == 0 && user && strcmp(user, who->name) != 0) {
         if (!who->is_admin)
             code = reader_fail(reader, REFUSED_FORBIDDEN, body, "user",
                                "only administrators make tokens for others");
-        else if (!peer_find(user, &uid))
-            code = reader_fail(reader, REFUSED_NOT_FOUND, body, "user", "no user '%s'", user);
-        else if (call_check_user(api, uid, NULL) < 0)
+        else
+            code = peer_find(user, &uid, &err);
+        if (code == -ENOENT || code == -ETIMEDOUT)
+            code = reader_fail(reader, code, body, "user", "%s", err.text);
+        else if (code == 0 && call_check_user(api, uid, NULL) < 0)
             code = reader_fail(reader, REFUSED_FORBIDDEN, body, "user",
                                "tarn does not run as root, so '%s' cannot use it", user);
     }

@@ -132,9 +132,9 @@ static int settle_names(struct event_queue *queue, struct error *err)
 
     for (uint32_t i = 0; i < queue->names_count; i++) {
         struct queue_name *name = (struct queue_name *)(uintptr_t)&queue->names[i];
-        if (keys[name->list] && !find_group(name->name, &name->gid))
-            return error_set(err, -EINVAL, "queue %s: %s: no Unix group '%s'", queue->name,
-                             keys[name->list], name->name);
+        int code = keys[name->list] ? find_group(name->name, &name->gid, err) : 0;
+        if (code < 0)
+            return error_prefix(err, code, "queue %s: %s", queue->name, keys[name->list]);
     }
     return 0;
 }
@@ -148,9 +148,10 @@ int configure_settle(struct config *config, struct error *err)
         for (size_t k = 0; k < config->queues[i].subjects_count; k++) {
             struct event_subject *subject =
                 (struct event_subject *)(uintptr_t)&config->queues[i].subjects[k];
-            if (subject->kind == SUBJECT_GROUP && !find_group(subject->name, &subject->gid))
-                return error_set(err, -EINVAL, "queue %s: groups: no Unix group '%s'",
-                                 config->queues[i].name, subject->name);
+            if (subject->kind == SUBJECT_GROUP)
+                code = find_group(subject->name, &subject->gid, err);
+            if (code < 0)
+                return error_prefix(err, code, "queue %s: groups", config->queues[i].name);
         }
     }
     return 0;

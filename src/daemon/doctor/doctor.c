@@ -268,7 +268,7 @@ static bool look_at_shared(const struct paths *paths)
     if (stat(paths->socket, &status) < 0 || status.st_uid == geteuid() ||
         !paths_is_listening(paths->socket))
         return false;
-    peer_name(status.st_uid, owner);
+    peer_name(status.st_uid, owner, NULL);
     finding_say(
         GRADE_OK, "daemon",
         "%s runs it for all users, on %s; its control groups, state and journal are checked if %s "

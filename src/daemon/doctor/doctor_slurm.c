@@ -62,7 +62,7 @@ static void read_settings(struct site *site)
     if (site->daemon)
         snprintf(site->user, sizeof(site->user), "%s", field_text(site->daemon, "user"));
     else
-        peer_name(geteuid(), site->user);
+        peer_name(geteuid(), site->user, NULL);
 }
 
 /* ---- what Slurm says ---- */

@@ -2,7 +2,6 @@
 #include "engine/slurm/slurm_adopt.h"
 
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -282,7 +281,6 @@ static void report(struct slurm_adopt *adopt, struct adopted *adopted, const str
                    const struct slurm_largest *largest)
 {
     struct slurm_wish wish = *job->wish;
-    const struct passwd *account = NULL;
     struct error err = { "" };
 
     wish.comment = adopted->own;
@@ -292,11 +290,9 @@ static void report(struct slurm_adopt *adopt, struct adopted *adopted, const str
         set_comment(adopt, adopted, comment);
         return;
     }
-    if (!wish.user || !wish.user[0])
-        account = getpwuid(wish.uid);
     struct engine_arrival arrival = { .name = adopted->name,
                                       .document = document,
-                                      .user = account ? account->pw_name : wish.user,
+                                      .user = wish.user && wish.user[0] ? wish.user : NULL,
                                       .account = wish.account,
                                       .uid = wish.uid,
                                       .gid = wish.gid };

@@ -26,7 +26,7 @@ struct client_transfer {
     http_parser parser;
     struct text *body;
     size_t body_max;
-    bool is_over, is_too_large;
+    bool is_over, is_too_large, has_beat;
 };
 
 struct client {
@@ -36,6 +36,9 @@ struct client {
     unsigned stream_count;
     int watched_fd;
     bool has_news; /* the next wait ends at once */
+    struct client_patience patience;
+    time_t heard;   /* of the daemon, last */
+    bool is_silent; /* the caller is told */
 };
 
 struct client *client_create(const struct dial_place *place)
@@ -44,6 +47,7 @@ struct client *client_create(const struct dial_place *place)
 
     client->place = *place;
     client->call.fd = client->watched_fd = -1;
+    client->patience.timeout_s = CLIENT_TIMEOUT_S;
     return client;
 }
 
@@ -64,6 +68,35 @@ void client_destroy(struct client *client)
     free(client);
 }
 
+void client_be_patient(struct client *client, const struct client_patience *patience)
+{
+    client->patience = *patience;
+}
+
+static time_t seconds_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+static void hear(struct client *client)
+{
+    client->heard = seconds_now();
+    client->is_silent = false;
+}
+
+static void note_silence(struct client *client, int limit_s)
+{
+    time_t silence = seconds_now() - client->heard;
+
+    if (client->is_silent || silence < limit_s || !client->patience.on_silence)
+        return;
+    client->is_silent = true;
+    client->patience.on_silence(client->place.name, (unsigned)silence);
+}
+
 void client_watch(struct client *client, int fd)
 {
     client->watched_fd = fd;
@@ -73,6 +106,11 @@ void client_watch(struct client *client, int fd)
 
 static int failed(const struct client *client, int code, struct error *err)
 {
+    if (code == -EAGAIN || code == -ETIMEDOUT)
+        return error_set(err, -ETIMEDOUT,
+                         "daemon at %s: no answer in time; it may be stopped, overloaded, or wait "
+                         "for its disk",
+                         client->place.name);
     return error_set(err, code, "daemon at %s: %s", client->place.name, strerror(-code));
 }
 
@@ -195,19 +233,12 @@ static struct pollfd transfer_news(const struct client_transfer *transfer)
 
 /* ---- calls ---- */
 
-static time_t seconds_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
-}
-
 static int finish_call(struct client *client, const struct client_request *request,
                        struct error *err)
 {
-    time_t until = seconds_now() + CLIENT_TIMEOUT_S;
+    time_t until = seconds_now() + client->patience.timeout_s;
 
+    hear(client);
     for (;;) {
         int code = transfer_go(client, &client->call, err);
 
@@ -217,12 +248,13 @@ static int finish_call(struct client *client, const struct client_request *reque
             return code;
         struct pollfd news[] = { transfer_news(&client->call),
                                  { .fd = client->watched_fd, .events = POLLIN } };
-        poll(news, COUNT_OF(news), 1000);
+        if (poll(news, COUNT_OF(news), 1000) > 0)
+            hear(client);
+        note_silence(client, CLIENT_SILENCE_S);
         if (news[1].revents & POLLIN)
             return error_set(err, -EINTR, "interrupted");
         if (seconds_now() > until)
-            return error_set(err, -ETIMEDOUT, "daemon at %s: no answer in time",
-                             client->place.name);
+            return failed(client, -ETIMEDOUT, err);
     }
 }
 
@@ -279,7 +311,7 @@ static int await_reply(const struct client *client, struct client_transfer *tran
 {
     static const http_parser_settings settings = { .on_body = on_body,
                                                    .on_message_complete = on_complete };
-    const struct timeval limit = { .tv_sec = CLIENT_TIMEOUT_S };
+    const struct timeval limit = { .tv_sec = client->patience.timeout_s };
     char chunk[4096];
 
     setsockopt(transfer->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
@@ -376,6 +408,13 @@ static void stream_take(struct client_stream *stream)
     stream->code = transfer_go(stream->client, transfer, &stream->err);
     stream->is_over = transfer->is_over || stream->code < 0;
     stream->status = transfer->parser.status_code;
+    hear(stream->client);
+}
+
+/* Events have a beat, so that silence means something; an output may be silent for days. */
+static bool has_beat(const struct client_stream *stream)
+{
+    return stream->transfer->has_beat && !stream->is_over;
 }
 
 int client_wait(struct client *client, int timeout_ms, struct error *err)
@@ -392,10 +431,14 @@ int client_wait(struct client *client, int timeout_ms, struct error *err)
     if (poll(news, client->stream_count + 1, client->has_news ? 0 : timeout_ms) < 0)
         return errno == EINTR ? 0 : error_set(err, -errno, "poll: %s", strerror(errno));
     client->has_news = false;
+    bool is_awaited = false;
     for (unsigned i = 0; i < client->stream_count; i++) {
         if (news[i].revents)
             stream_take(client->streams[i]);
+        is_awaited |= has_beat(client->streams[i]);
     }
+    if (is_awaited)
+        note_silence(client, CLIENT_STREAM_SILENCE_S);
     return watched->revents & POLLIN ? error_set(err, -EINTR, "interrupted") : 0;
 }
 
@@ -408,8 +451,10 @@ void client_stream_open(struct client *client, const char *path, struct client_s
     *stream = (struct client_stream){ .client = client, .transfer = transfer };
     client->streams[client->stream_count++] = stream;
     *transfer = (struct client_transfer){ .fd = -1,
+                                          .has_beat = strstr(path, "/events") != NULL,
                                           .body = &stream->bytes,
                                           .body_max = CLIENT_WAITING_MAX };
+    hear(client);
     stream->code = transfer_begin(client, transfer, &request, &stream->err);
     stream->is_over = client->has_news = stream->code < 0;
 }

@@ -14,7 +14,8 @@
  * Owner:           the caller; streams are closed before the client is destroyed
  * On failure:      -ENOENT and -ECONNREFUSED if no daemon listens, -EACCES without permission,
  *                  -EINTR when the watched descriptor became readable, -ETIMEDOUT, -EIO
- * Limits:          CLIENT_REPLY_MAX bytes of a reply, CLIENT_TIMEOUT_S seconds for a call
+ * Limits:          CLIENT_REPLY_MAX bytes of a reply, CLIENT_TIMEOUT_S seconds for a call unless
+ *                  client_be_patient() sets another limit
  */
 
 #include <stdbool.h>
@@ -28,6 +29,8 @@
 enum {
     CLIENT_REPLY_MAX = 256 << 20,
     CLIENT_TIMEOUT_S = 120,
+    CLIENT_SILENCE_S = 10,         /* of a call, before the caller is told */
+    CLIENT_STREAM_SILENCE_S = 20,  /* of a stream of events, which has a beat every 15 s */
     CLIENT_WAITING_MAX = 64 << 20, /* of a stream, not yet taken */
 };
 
@@ -65,6 +68,14 @@ struct client_stream {
 struct client *client_create(const struct dial_place *place);
 void client_destroy(struct client *client); /* NULL is fine */
 DEFINE_AUTO(client)
+
+/* How long the caller waits for a daemon. on_silence (NULL: none): it has not answered for so many
+ * seconds, once for each silence. */
+struct client_patience {
+    unsigned timeout_s; /* of a call; a stream has no limit */
+    void (*on_silence)(const char *place, unsigned seconds);
+};
+void client_be_patient(struct client *client, const struct client_patience *patience);
 
 /* A descriptor that ends every wait when it becomes readable; -1: none. */
 void client_watch(struct client *client, int fd);

@@ -22,13 +22,20 @@
 #include "io/descriptors.h"
 #include "io/net/http_head.h"
 #include "io/net/peer.h"
+#include "io/net/strangers.h"
 #include "io/net/tls.h"
 #include "io/net/tls_pump.h"
+
+enum { EXPIRY_MS = 1000 };
+
+static char too_many_parameters; /* the first context of such a request */
 
 struct http_server {
     struct MHD_Daemon *daemon;
     uv_poll_t poll;
     uv_timer_t timer;
+    uv_timer_t expiry;
+    struct strangers strangers;
     http_handler_fn *handler;
     http_admit_fn *admit;
     void *user;
@@ -47,6 +54,9 @@ struct http_server {
 struct visitor {
     struct identity who;
     uint64_t key; /* of server->connections */
+    int trouble;  /* below 0: the name of its user is not known now */
+    struct error err;
+    struct stranger stranger; /* until it is known; of TCP */
 };
 
 struct header {
@@ -370,7 +380,8 @@ static ssize_t read_stream(void *user, uint64_t position, char *buffer, size_t r
         stream->is_over = stream->pull(stream, &stream->waiting);
     if (stream->waiting.length == 0) {
         if (stream->is_over)
-            return MHD_CONTENT_READER_END_OF_STREAM;
+            return stream->is_broken ? MHD_CONTENT_READER_END_WITH_ERROR
+                                     : MHD_CONTENT_READER_END_OF_STREAM;
         stream->is_suspended = true;
         MHD_suspend_connection(exchange->connection);
         return 0;
@@ -439,6 +450,8 @@ static void refuse_visitor(struct exchange *exchange)
         refuse(exchange, MHD_HTTP_UNAUTHORIZED, "unauthorized", exchange->err.text);
     } else if (exchange->refusal == -EDQUOT)
         refuse(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "too_many", exchange->err.text);
+    else if (exchange->refusal == -ETIMEDOUT)
+        refuse(exchange, MHD_HTTP_GATEWAY_TIMEOUT, "timeout", exchange->err.text);
     else
         refuse(exchange, MHD_HTTP_FORBIDDEN, "forbidden", exchange->err.text);
 }
@@ -472,7 +485,7 @@ static void take_body(struct exchange *exchange, const char *bytes, size_t lengt
     server->body_bytes += length;
 }
 
-static const struct visitor *visitor_of(struct MHD_Connection *connection)
+static struct visitor *visitor_of(struct MHD_Connection *connection)
 {
     return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
@@ -491,19 +504,29 @@ static bool is_one_too_many(const struct http_server *server, const struct ident
            server->user_connections > HTTP_CONNECTIONS_USERS_MAX;
 }
 
-/* The user, or the remote address without its port. */
+/* The user, or the remote network. */
 static uint64_t key_of(struct MHD_Connection *connection, const struct identity *who)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     const struct sockaddr *address = info ? info->client_addr : NULL;
-    const struct sockaddr_in *four = (const void *)address;
-    const struct sockaddr_in6 *six = (const void *)address;
 
-    if (who->has_uid || !address)
-        return who->uid;
-    return address->sa_family == AF_INET6 ? map_hash(&six->sin6_addr, sizeof(six->sin6_addr))
-                                          : map_hash(&four->sin_addr, sizeof(four->sin_addr));
+    return who->has_uid || !address ? who->uid : network_of(address);
+}
+
+/* The deadline of what the visitor does from now on, however slowly its bytes come. */
+static void expect(struct http_server *server, struct visitor *visitor, unsigned seconds)
+{
+    if (visitor->stranger.is_in)
+        visitor->stranger.deadline = uv_now(server->timer.loop) + seconds * UINT64_C(1000);
+}
+
+static void welcome_stranger(struct http_server *server, struct visitor *visitor, int fd)
+{
+    visitor->stranger.fd = fd;
+    visitor->stranger.network = visitor->key;
+    strangers_add(&server->strangers, &visitor->stranger,
+                  uv_now(server->timer.loop) + STRANGER_HEAD_S * UINT64_C(1000));
 }
 
 static void on_connection(void *user, struct MHD_Connection *connection, void **context,
@@ -515,6 +538,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
         server->user_connections -= !visitor->who.is_admin;
+        strangers_remove(&server->strangers, &visitor->stranger);
         if (map_get(&server->connections, visitor->key, &count) && count > 1)
             map_set(&server->connections, visitor->key, count - 1);
         else
@@ -526,19 +550,22 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     *context = visitor = mem_zero(1, sizeof(*visitor));
-    peer_identify(info ? info->connect_fd : -1, server->owner, &visitor->who);
+    visitor->trouble =
+        peer_identify(info ? info->connect_fd : -1, server->owner, &visitor->who, &visitor->err);
     visitor->key = key_of(connection, &visitor->who);
     map_get(&server->connections, visitor->key, &count);
     map_set(&server->connections, visitor->key, count + 1);
     server->user_connections += !visitor->who.is_admin;
     if (is_one_too_many(server, &visitor->who, count + 1) && info)
         shutdown(info->connect_fd, SHUT_RDWR);
+    else if ((server->admit || server->is_open) && info)
+        welcome_stranger(server, visitor, info->connect_fd);
 }
 
 /* What follows on the connection may be anything: it is closed, and its bytes are not read. */
-static bool refuse_head(struct exchange *exchange)
+static bool refuse_head(struct exchange *exchange, const char *version)
 {
-    const char *trouble = http_head_trouble(exchange->connection);
+    const char *trouble = http_head_trouble(exchange->connection, version);
 
     if (!trouble)
         return false;
@@ -548,7 +575,35 @@ static bool refuse_head(struct exchange *exchange)
     return true;
 }
 
-static void begin(struct exchange *exchange, const char *method, const char *path)
+/* The library closes a connection without a word if it has no memory for all parameters: so it
+ * gets none of them. What is returned is the first context of the request. */
+static void *on_uri(void *user, const char *uri, struct MHD_Connection *connection)
+{
+    char *query = strchr((char *)(uintptr_t)uri, '?'); /* the library parses in place */
+    unsigned count = 1;
+
+    (void)user;
+    (void)connection;
+    for (const char *at = query; at && *at; at++)
+        count += *at == '&';
+    if (count <= HTTP_QUERY_MAX)
+        return NULL;
+    query[1] = '\0';
+    return &too_many_parameters;
+}
+
+static bool refuse_query(struct exchange *exchange, bool is_too_long)
+{
+    AUTO_FREE char *words =
+        mem_printf("request: more than %d parameters in the query", HTTP_QUERY_MAX);
+
+    if (is_too_long)
+        refuse(exchange, MHD_HTTP_URI_TOO_LONG, "too_long", words);
+    return is_too_long;
+}
+
+static void begin(struct exchange *exchange, const char *method, const char *path,
+                  const char *version, bool is_too_long)
 {
     struct http_server *server = exchange->server;
 
@@ -559,13 +614,19 @@ static void begin(struct exchange *exchange, const char *method, const char *pat
     server->exchanges = exchange;
     exchange->request.method = method;
     exchange->request.path = path;
-    exchange->request.who = &visitor_of(exchange->connection)->who;
-    if (refuse_head(exchange) || !server->admit)
+    struct visitor *visitor = visitor_of(exchange->connection);
+    exchange->request.who = &visitor->who;
+    exchange->refusal = visitor->trouble;
+    exchange->err = visitor->err;
+    expect(server, visitor, STRANGER_BODY_S);
+    if (refuse_head(exchange, version) || refuse_query(exchange, is_too_long) || !server->admit)
         return;
     exchange->who = IDENTITY_NONE;
     exchange->request.who = &exchange->who;
     exchange->refusal =
         server->admit(server->user, &exchange->request, &exchange->who, &exchange->err);
+    if (exchange->who.source != IDENTITY_NOBODY)
+        strangers_remove(&server->strangers, &visitor->stranger);
 }
 
 static enum MHD_Result send_response(struct exchange *exchange)
@@ -582,15 +643,15 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
                                   const char *method, const char *version, const char *upload,
                                   size_t *upload_size, void **context)
 {
-    struct exchange *exchange = *context;
+    bool is_too_long = *context == &too_many_parameters;
+    struct exchange *exchange = is_too_long ? NULL : *context;
 
-    (void)version;
     if (!exchange) {
         exchange = mem_zero(1, sizeof(*exchange));
         exchange->server = user;
         exchange->connection = connection;
         *context = exchange;
-        begin(exchange, method, url);
+        begin(exchange, method, url, version, is_too_long);
         return exchange->response ? send_response(exchange) : MHD_YES;
     }
     if (*upload_size > 0) {
@@ -600,6 +661,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     }
     if (!exchange->is_handled) {
         exchange->is_handled = true;
+        expect(exchange->server, visitor_of(connection), STRANGER_REPLY_S);
         exchange->request.method = method;
         exchange->request.path = url;
         if (exchange->refusal != 0)
@@ -647,12 +709,11 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **c
 {
     struct exchange *exchange = *context;
 
-    (void)user;
-    (void)connection;
     (void)code;
-    if (!exchange)
+    if (!exchange || *context == &too_many_parameters)
         return;
     *context = NULL;
+    expect(user, visitor_of(connection), STRANGER_HEAD_S);
     *(exchange->previous ? &exchange->previous->next : &exchange->server->exchanges) =
         exchange->next;
     if (exchange->next)
@@ -704,6 +765,13 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     run(poll->data);
 }
 
+static void on_expiry(uv_timer_t *timer)
+{
+    struct http_server *server = timer->data;
+
+    strangers_expire(&server->strangers, uv_now(timer->loop));
+}
+
 static void watch(struct http_server *server, uv_loop_t *loop)
 {
     const union MHD_DaemonInfo *info =
@@ -711,8 +779,10 @@ static void watch(struct http_server *server, uv_loop_t *loop)
 
     uv_poll_init(loop, &server->poll, info->epoll_fd);
     uv_timer_init(loop, &server->timer);
-    server->poll.data = server->timer.data = server;
-    server->handle_count = 2;
+    uv_timer_init(loop, &server->expiry);
+    server->poll.data = server->timer.data = server->expiry.data = server;
+    server->handle_count = 3;
+    uv_timer_start(&server->expiry, on_expiry, EXPIRY_MS, EXPIRY_MS);
     uv_poll_start(&server->poll, UV_READABLE, on_readable);
 }
 
@@ -742,15 +812,19 @@ int http_create(const struct http_options *options, struct http_server **ret, st
     const struct MHD_OptionItem tls[] = {
         { MHD_OPTION_HTTPS_CERT_CALLBACK, 0, tls_retrieve() },
         { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES },
+#if MHD_VERSION >= 0x00097701
+        { MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1, NULL },
+#endif
         { MHD_OPTION_END, 0, NULL },
     };
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE |
             (options->is_tls ? MHD_USE_TLS : 0),
         0, NULL, NULL, on_request, server, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL,
-        MHD_OPTION_LISTEN_SOCKET, options->listen_fd, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-        server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)HTTP_TIMEOUT_S, MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
+        MHD_OPTION_URI_LOG_CALLBACK, on_uri, server, MHD_OPTION_LISTEN_SOCKET, options->listen_fd,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, server, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_TIMEOUT_S,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(64 * 1024), MHD_OPTION_ARRAY,
         options->is_tls ? tls : &tls[2], MHD_OPTION_END);
     if (!server->daemon) {
@@ -797,6 +871,7 @@ void http_destroy(struct http_server *server)
     map_release(&server->bodies);
     uv_close((uv_handle_t *)&server->poll, on_closed);
     uv_close((uv_handle_t *)&server->timer, on_closed);
+    uv_close((uv_handle_t *)&server->expiry, on_closed);
 }
 
 static bool is_alive(const struct sockaddr_un *address)
@@ -869,7 +944,7 @@ static int bind_one(const struct addrinfo *place)
     if (fd < 0)
         return -errno;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    if (bind(fd, place->ai_addr, place->ai_addrlen) == 0 && listen(fd, 64) == 0)
+    if (bind(fd, place->ai_addr, place->ai_addrlen) == 0 && listen(fd, 512) == 0)
         return fd;
     int code = -errno;
     close(fd);

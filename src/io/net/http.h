@@ -14,9 +14,9 @@
  * Order of calls:  create, (handler: reply | stream once)*, destroy. A request is gone after its
  *                  reply; a stream after on_gone
  * Limits:          HTTP_BODY_MAX bytes of body, HTTP_CONNECTIONS_MAX connections; HTTP_TIMEOUT_S
- *                  seconds for a slow sender. Of connections and of bytes being received, one
- *                  user may have a part only, and all users together leave some to root and to
- *                  the owner, who have no such limit
+ *                  seconds for a slow sender, less for a stranger (strangers.h). Of connections and
+ * of bytes being received, one user may have a part only, and all users together leave some to root
+ * and to the owner, who have no such limit
  */
 
 #include <stdbool.h>
@@ -37,8 +37,9 @@ enum {
     HTTP_CONNECTIONS_USERS_MAX = 704,   /* of all but root and the owner */
     HTTP_CONNECTIONS_USER_MAX = 48,     /* of one of them */
     HTTP_CONNECTIONS_OWN_MAX = 736,     /* of the owner */
-    HTTP_CONNECTIONS_ADDRESS_MAX = 512, /* of a remote address */
+    HTTP_CONNECTIONS_ADDRESS_MAX = 512, /* of a remote network */
     HTTP_TIMEOUT_S = 30,
+    HTTP_QUERY_MAX = 64, /* parameters */
 };
 
 struct http_server;
@@ -51,8 +52,8 @@ struct http_request {
 
 typedef void http_handler_fn(void *user, struct http_request *request);
 
-/* Fill *ret, which the server releases. Fails with -EPERM (not known: 401), -EACCES (403) or
- * -EDQUOT (429), and a message. The request has no body yet. */
+/* Fill *ret, which the server releases. Fails with -EPERM (not known: 401), -EACCES (403),
+ * -EDQUOT (429) or -ETIMEDOUT (504), and a message. The request has no body yet. */
 typedef int http_admit_fn(void *user, struct http_request *request, struct identity *ret,
                           struct error *err);
 
@@ -131,6 +132,7 @@ struct http_stream {
     void *user;
     struct text waiting; /* the server's */
     bool is_over, is_suspended;
+    bool is_broken; /* set by the caller: what ends it is a failure, and the peer notices */
 };
 
 /* The stream belongs to the caller until on_gone. */

@@ -11,8 +11,9 @@
 
 struct MHD_Connection;
 
-/* NULL: it can; else what is wrong, without characters that JSON would have to escape. */
-const char *http_head_trouble(struct MHD_Connection *connection);
+/* NULL: it can; else what is wrong, without characters that JSON would have to escape. version: as
+ * the handler of the library is given it. */
+const char *http_head_trouble(struct MHD_Connection *connection, const char *version);
 /* How often a header is there. */
 unsigned http_head_count(struct MHD_Connection *connection, const char *name);
 

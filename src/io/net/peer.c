@@ -2,29 +2,31 @@
 #include "io/net/peer.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/mem.h"
+#include "io/names.h"
 
-void peer_name(uid_t uid, char name[IDENTITY_NAME_SIZE])
+int peer_name(uid_t uid, char name[IDENTITY_NAME_SIZE], struct error *err)
 {
-    const struct passwd *user = getpwuid(uid);
+    const struct name_entry *user;
+    int code = names_user(uid, &user, err);
 
-    if (user)
-        snprintf(name, IDENTITY_NAME_SIZE, "%s", user->pw_name);
+    if (code == 0)
+        snprintf(name, IDENTITY_NAME_SIZE, "%s", user->name);
     else
         snprintf(name, IDENTITY_NAME_SIZE, "%u", (unsigned)uid);
+    return code == -ENOENT ? 0 : code;
 }
 
 char *peer_home(uid_t uid)
 {
-    const struct passwd *user = getpwuid(uid);
+    const struct name_entry *user;
 
-    return mem_string(user && user->pw_dir && user->pw_dir[0] == '/' ? user->pw_dir : "/");
+    return mem_string(names_user(uid, &user, NULL) == 0 && user->home[0] == '/' ? user->home : "/");
 }
 
 static void add_groups(int fd, struct identity *identity)
@@ -38,7 +40,7 @@ static void add_groups(int fd, struct identity *identity)
         identity->group_count = size / sizeof(identity->groups[0]);
 }
 
-void peer_identify(int fd, uid_t owner, struct identity *ret)
+int peer_identify(int fd, uid_t owner, struct identity *ret, struct error *err)
 {
     struct ucred peer = { .uid = (uid_t)-1, .gid = (gid_t)-1 };
     socklen_t length = sizeof(peer);
@@ -47,29 +49,37 @@ void peer_identify(int fd, uid_t owner, struct identity *ret)
     *ret = IDENTITY_NONE;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid == (uid_t)-1 ||
         peer.gid == (gid_t)-1)
-        return;
-    peer_name(peer.uid, name);
+        return 0;
+    int code = peer_name(peer.uid, name, err);
     identity_set(ret, IDENTITY_PEER, name, peer.uid, peer.gid, owner);
     add_groups(fd, ret);
+    return peer.uid == 0 ? 0 : code;
 }
 
-bool peer_find(const char *name, uid_t *ret_uid)
+int peer_find(const char *name, uid_t *ret_uid, struct error *err)
 {
-    const struct passwd *user = getpwnam(name);
+    const struct name_entry *user;
+    int code = names_user_called(name, &user, err);
 
-    if (user)
-        *ret_uid = user->pw_uid;
-    return user != NULL;
+    if (code == 0)
+        *ret_uid = user->number;
+    return code;
 }
 
-bool peer_assume(const char *name, uid_t uid, enum identity_source source, uid_t owner,
-                 struct identity *ret)
+int peer_assume(const char *name, uid_t uid, enum identity_source source, uid_t owner,
+                struct identity *ret, struct error *err)
 {
-    const struct passwd *user = getpwuid(uid);
+    const struct name_entry *user = NULL;
+    int code = names_user(uid, &user, err);
 
     *ret = IDENTITY_NONE;
-    if (!user || strcmp(user->pw_name, name) != 0)
-        return false;
-    identity_set(ret, source, name, uid, user->pw_gid, owner);
-    return true;
+    if (code == 0 && strcmp(user->name, name) != 0)
+        code = error_set(err, -ENOENT, "user %u is not called '%s' any more", (unsigned)uid, name);
+    if (code < 0)
+        return code;
+    identity_set(ret, source, name, uid, user->gid, owner);
+    ret->group_count = user->group_count;
+    ret->groups = mem_zero(user->group_count + 1, sizeof(ret->groups[0]));
+    memcpy(ret->groups, user->groups, user->group_count * sizeof(ret->groups[0]));
+    return 0;
 }

@@ -7,12 +7,24 @@ export async function begin(token) {
   return ask("POST", "/v1/session", {}, { Authorization: "Bearer " + token });
 }
 
+// Who is logged in with this header, or with the cookie; undefined: nobody.
+async function whoIs(headers) {
+  try { return (await ask("GET", "/v1/whoami", undefined, headers)).user; } catch { return undefined; }
+}
+
+// Anybody can make a link: a browser that is logged in changes its user only if the person agrees.
+async function mayBecome(code) {
+  const [now, next] = [await whoIs(), await whoIs({ Authorization: "Bearer " + code })];
+  return now === undefined || next === undefined || now === next ||
+    confirm("This link logs you in as " + next + ". You are logged in as " + now + ". Change the user?\n\nAgree only if you asked for this link, with tarn web.");
+}
+
 // The code in the address is used once, and leaves no trace in the history.
 export async function beginFromAddress() {
   const code = location.hash.slice(1);
   if (!code.startsWith("tarn_")) return;
   history.replaceState(null, "", "/");
-  await begin(code);
+  if (await mayBecome(code)) await begin(code);
 }
 
 // A form whose fields become the arguments of act(), in their order.
