@@ -290,9 +290,9 @@ static void find_late(struct forecaster *forecaster, usec_t now)
 /* A time of the forecast, for now. */
 static usec_t moved(const struct forecaster *forecaster, usec_t time, usec_t now)
 {
-    if (time == USEC_NEVER || time < forecaster->late_from)
-        return time > now || time == USEC_NEVER ? time : now;
-    return usec_after(time, now - forecaster->late_from);
+    if (time >= forecaster->late_from && time != USEC_NEVER)
+        time = usec_after(time, forecaster->late_at - forecaster->late_from);
+    return time > now ? time : now;
 }
 
 bool forecaster_start(void *user, const struct job *job, struct start_estimate *ret)
