@@ -6,6 +6,7 @@
 
 #include "api/estimates.h"
 #include "api/routes.h"
+#include "api/sooner.h"
 #include "api/view/view.h"
 #include "base/mem.h"
 #include "core/job/gang_size.h"
@@ -315,19 +316,6 @@ static json_t *add_expected(const struct api *api, const struct job *job, const 
     return view_start(api, &start);
 }
 
-static json_t *add_sooner(const struct api *api, const struct job *job, json_t *lines)
-{
-    AUTO_RELEASE(text) struct text text = { 0 };
-    json_t *sooner = view_sooner(api, job), *advice;
-    size_t i;
-
-    json_array_foreach(sooner, i, advice) text_printf(
-        &text, "%s%s", i > 0 ? "; " : "", json_string_value(json_object_get(advice, "text")));
-    if (text.length > 0)
-        add_line(lines, "sooner", text.bytes);
-    return sooner;
-}
-
 /* CPUs and memory of each member, or of all roles together. */
 static void add_beside(const struct request *request, struct text *text)
 {
@@ -461,11 +449,12 @@ json_t *handle_why(struct call *call)
     why_say(api, job, &why, ahead, &text);
     say_job(api_state(api), job, &label);
     json_t *lines = json_array(), *held_by = json_array(), *free_devices = json_array();
-    json_t *start = NULL, *sooner = NULL, *owed = NULL, *moves = NULL, *foreign = NULL;
+    json_t *start = NULL, *owed = NULL, *moves = NULL, *foreign = NULL;
     bool is_queued = job->state == JOB_QUEUED;
     bool wants_gpus = state_request(state, job)->gpu_alternatives > 0 && why.kind != WHY_CPUS &&
                       why.kind != WHY_MEMORY;
-    bool is_promised = is_queued && ahead == 0 && why.at != 0 && !why_is_of_time(why.kind);
+    bool is_promised =
+        is_queued && ahead == 0 && why.at != 0 && !why_is_of_time(why.kind) && !why.is_forever;
     const struct api_attempts *attempts = &api->ports.attempts;
     const char *trouble =
         is_queued || job->state == JOB_GRANTED ? attempts->trouble(attempts->user, job) : NULL;
@@ -492,7 +481,6 @@ json_t *handle_why(struct call *call)
             if (why_lacks_room(why.kind) || why.kind == WHY_RESERVED)
                 add_protected(api, job, lines);
             start = add_expected(api, job, &why, lines);
-            sooner = why_is_beyond_budget(&why) ? NULL : add_sooner(api, job, lines);
         }
     } else if (why.kind == WHY_BEGIN) {
         add_line(lines, "because", text_string(&text));
@@ -516,9 +504,9 @@ json_t *handle_why(struct call *call)
         "expected_start",
         json_is_object(start) ? json_incref(json_object_get(start, "expected"))
                               : view_time(api, why_start_at(&why)),
-        "start", start, "sooner", sooner ? sooner : json_array(), "free_devices", free_devices,
-        "held_by", held_by, "owed", owed, "lines", lines, "moves", moves, "foreign",
-        foreign ? foreign : json_array(), "rescued", rescued, "engine", text_or_null(trouble));
+        "start", start, "sooner", json_array(), "free_devices", free_devices, "held_by", held_by,
+        "owed", owed, "lines", lines, "moves", moves, "foreign", foreign ? foreign : json_array(),
+        "rescued", rescued, "engine", text_or_null(trouble));
     view_why_time(api, &why, view);
-    return view;
+    return why_is_beyond_budget(&why) ? view : sooner_answer(call, job, view);
 }

@@ -236,6 +236,57 @@ def test_nothing_is_advised_where_nothing_helps(api):
     assert when(api, waiting)["sooner"] == []
 
 
+def test_no_queue_is_advised_before_the_tariff_lets_it_start(api):
+    api.put("/v1/config", {"timezone": "UTC", "prices": {"h100": 36}, "tariffs": {"cheap": 0.5}, "queues": {"other": {}},
+                           "windows": {"cheap": in_utc(7200) + "-" + in_utc(10800)}})
+    waiting = submit(api, 60, 1, tariff="cheap", max_duration="1h")
+    wait_until("it waits for the tariff", lambda: api.why(waiting)["kind"] == "tariff")
+    said = when(api, waiting)
+    assert said["sooner"] == [] and said["start"]["low_seconds"] > 7000, said
+
+
+def test_gpus_are_advised_that_the_next_window_allows(api, daemon):
+    api.put("/v1/config", {"timezone": "UTC", "windows": {"day": in_utc(3600) + "-" + in_utc(36000)},
+                           "queues": {"research": {"limit": 4, "during": {"day": {"limit": 2}}}}})
+    waiting = submit(api, 60, 4, queue="research", max_duration="2h")
+    wait_until("it waits for the window", lambda: api.why(waiting)["kind"] == "window")
+    advice = sooner(api, waiting, "gpus")
+    assert advice["now"] and advice["change"] == "--gpus 2", advice
+    for kind in [advice["kind"] for advice in when(api, waiting)["sooner"]]:
+        change = sooner(api, waiting, kind)["change"].split()
+        options = {"--gpus": "4", "--max-duration": "2h", change[0]: change[1]}
+        words = [word for pair in options.items() for word in pair]
+        assert json.loads(tarn(daemon, "when", "--json", "--queue", "research", "--cpus", "0.01", *words))["now"], change
+
+
+def test_a_job_too_long_for_what_repeats_never_starts_and_is_told_so(api, daemon):
+    node = api.get("/v1/nodes")["nodes"][0]["name"]
+    tarn(daemon, "reserve", "nightly", "--for", "maintenance", "--nodes", node, "--when", in_utc(1800) + "-" + in_utc(5400))
+    for keys, words in (({}, "the job, which has no time limit,"), ({"max_duration": "23h30m"}, "with its time limit of 23h30m,")):
+        waiting = submit(api, 60, 1, **keys)
+        wait_until("it waits for the maintenance", lambda: api.why(waiting)["kind"] == "reservation")
+        why, said = api.why(waiting), when(api, waiting)
+        assert "it repeats, and the job, " in why["text"] and words in why["text"] and "never starts" in why["text"], why
+        assert why["expected_start"] is None and why["start"] is None, why
+        assert not said["waits"] and said["start"] is None and "can never start" in said["text"], said
+        row, = [row for row in api.jobs() if row["id"] == waiting]
+        assert row["why"]["expected_start"] is None and "never starts" in tarn(daemon, "ls"), row
+        advice = sooner(api, waiting, "limit")
+        seconds = int(advice["change"].split()[1].rstrip("s"))
+        assert advice["now"] and 1600 < seconds < 1800, advice
+        api.post("/v1/jobs/%d/cancel" % waiting)
+    # Nor does one that also lacks room now.
+    short = submit(api, 60, 4, max_duration="10m")
+    api.wait_state(short, "running")
+    wide = submit(api, 60, 4)
+    assert "never starts" in api.why(wide)["text"] and when(api, wide)["start"] is None
+    fits = submit(api, 60, 4, max_duration="22h")
+    start = when(api, fits)["start"]
+    assert 5200 < start["low_seconds"] < start["high_seconds"] + 1 < 12000, start
+    said = tarn(daemon, "when", "--gpus", "1", "--cpus", "0.01")
+    assert "it repeats" in said and "never starts" in said, said
+
+
 # Without a job
 
 

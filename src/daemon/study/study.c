@@ -145,6 +145,60 @@ static int answer(const struct work *work, const struct forward_options *options
     return 0;
 }
 
+/* ---- several changes ---- */
+
+struct turn {
+    const struct work *work;
+    const struct forward_options *options;
+};
+
+static void live_turn(void *user, int fd)
+{
+    const struct turn *turn = user;
+    struct error err = { "" };
+    json_t *said = NULL;
+
+    int code = answer(turn->work, turn->options, &said, &err);
+    if (code == 0)
+        say_answer(fd, said);
+    else
+        say_failure(fd, code, err.text);
+}
+
+/* What was said in a copy; null: nothing. */
+static json_t *take_turn(struct turn *turn, uint32_t number)
+{
+    AUTO_RELEASE(text) struct text bytes = { 0 };
+    struct copy copy;
+    json_t *said = NULL;
+    struct error err;
+
+    turn->work->study->turn = number;
+    if (copy_start(live_turn, turn, &copy, &err) < 0)
+        return json_null();
+    while (copy_read(&copy, &bytes))
+        continue;
+    copy_end(&copy);
+    if (bytes.length > 1 && bytes.bytes[0] == '+')
+        said = json_loadb(bytes.bytes + 1, bytes.length - 1, 0, NULL);
+    return said ? said : json_null();
+}
+
+static json_t *answer_turns(const struct work *work, const struct forward_options *options)
+{
+    struct api_study *study = work->study;
+    struct forward_options part = *options;
+    struct turn turn = { work, &part };
+    json_t *turns = json_array();
+
+    part.processor = options->processor / study->turns;
+    for (uint32_t i = 0; i < study->turns; i++)
+        json_array_append_new(turns, take_turn(&turn, i));
+    json_t *said = study->conclude(study, turns);
+    json_decref(turns);
+    return said;
+}
+
 static int work_out(struct work *work, json_t **ret, struct error *err)
 {
     struct hub *hub = work->studies->options.hub;
@@ -154,6 +208,10 @@ static int work_out(struct work *work, json_t **ret, struct error *err)
                                        .now = clock > state ? clock : state,
                                        .processor = processor_time(work->studies) };
 
+    if (work->study->turns > 0) {
+        *ret = answer_turns(work, &options);
+        return 0;
+    }
     return work->study->answer ? answer(work, &options, ret, err)
                                : compare(work, &options, ret, err);
 }
@@ -314,12 +372,18 @@ static void on_look(uv_timer_t *timer)
              &err);
 }
 
-static int check_count(const struct studies *studies, const struct identity *who, struct error *err)
+/* Those of several turns are a part of an answer that is wanted now, and short. */
+static int check_count(const struct studies *studies, const struct api_study *study,
+                       struct error *err)
 {
-    if (studies->count >= STUDIES_MAX)
+    const struct identity *who = study->who;
+    unsigned most = study->turns > 0 ? STUDIES_MAX + STUDIES_OF_TURNS_MAX : STUDIES_MAX;
+
+    if (studies->count >= most)
         return error_set(err, -EDQUOT, "%d studies are running already; try again", STUDIES_MAX);
     for (const struct work *at = studies->first; at; at = at->next) {
-        if (!who->is_admin && identity_owns(at->study->who, who->uid))
+        if (!who->is_admin && study->turns == 0 && at->study->turns == 0 &&
+            identity_owns(at->study->who, who->uid))
             return error_set(err, -EDQUOT, "a study of yours is running already; try again");
     }
     return 0;
@@ -363,7 +427,7 @@ static void start_waiting(struct studies *studies)
     for (size_t i = 0; !studies->is_closing && i < studies->waiting.count;) {
         struct api_study *study = studies->waiting.items[i];
         struct error err;
-        if (check_count(studies, study->who, &err) < 0) {
+        if (check_count(studies, study, &err) < 0) {
             i++;
             continue;
         }
@@ -379,7 +443,7 @@ int studies_start(void *user, struct api_study *study, struct error *err)
 {
     struct studies *studies = user;
 
-    int code = check_count(studies, study->who, err);
+    int code = check_count(studies, study, err);
     if (code < 0 && study->answer && studies->waiting.count < STUDIES_WAITING_MAX) {
         list_add(&studies->waiting, study);
         return 0;
