@@ -499,6 +499,24 @@ def test_what_is_taken_back_is_in_the_estimate(api):
     assert 0 < said["start"]["in_seconds"] <= 301, said
 
 
+def test_the_runs_of_a_repeating_job_are_in_the_estimate(api, daemon):
+    due = int(time.time()) // 60 * 60 + 60 * 30
+    running = submit(api, 7200, 4, estimate="2h", max_duration="2h", preemptible=False)
+    api.wait_state(running, "running")
+    # It is due before the running job ends, waits in front, and runs for 3 hours.
+    api.submit(command=["sleep", "60"], gpus=4, estimate="3h", max_duration="3h", priority="high", schedule=time.strftime("%M %H * * *", time.gmtime(due)),
+               **SMALL)
+    waiting = submit(api, 60, 4, max_duration="1m")
+    start = when(api, waiting)["start"]
+    assert 3.5 * 3600 < start["in_seconds"] < 7 * 3600, start
+    said = json.loads(tarn(daemon, "when", "--json", "--gpus", "4", "--cpus", "0.01", "--time", "1m"))
+    assert said["start"]["in_seconds"] > 3.5 * 3600, said
+    assert len(api.jobs()) == 2  # nothing was submitted
+    # Every minute, without an end: the forecast ends all the same.
+    api.submit(command=["true"], gpus=1, max_duration="1m", schedule="* * * * *", **SMALL)
+    assert when(api, waiting)["start"]["in_seconds"] > 3.5 * 3600
+
+
 def test_estimates_that_were_shown_are_reported_with_what_came_of_them(api, daemon):
     submit(api, 1, 4, estimate="1s", max_duration="1m")
     waiting = [submit(api, 0.2, 4, estimate="1s", max_duration="1m") for _ in range(3)]

@@ -15,6 +15,7 @@
 #include "daemon/forward_control.h"
 #include "daemon/hub.h"
 #include "daemon/study/forecaster.h"
+#include "daemon/study/planned.h"
 #include "forecast/outlook.h"
 #include "io/copy.h"
 #include "io/log.h"
@@ -206,7 +207,11 @@ static int work_out(struct work *work, json_t **ret, struct error *err)
     struct forward_options options = { .state = hub_state(hub),
                                        .brain = hub_brain(hub),
                                        .now = clock > state ? clock : state,
-                                       .processor = processor_time(work->studies) };
+                                       .processor = processor_time(work->studies),
+                                       .user = work->studies->options.planned,
+                                       .next = planned_next,
+                                       .come = planned_come,
+                                       .is_ambient = true };
 
     if (work->study->turns > 0) {
         *ret = answer_turns(work, &options);
@@ -409,6 +414,7 @@ static int begin(struct studies *studies, struct api_study *study, struct error 
         study->complete(study);
     struct work *work = mem_zero(1, sizeof(*work));
     *work = (struct work){ .studies = studies, .study = study };
+    planned_read(studies->options.planned);
     int code = copy_start(study->change ? live_what_if : live_program, work, &work->copy, err);
     if (code < 0) {
         free(work);

@@ -23,12 +23,14 @@ enum { STUDIES_MAX = 2, STUDIES_OF_TURNS_MAX = 2, STUDIES_WAITING_MAX = 100 };
 
 struct forecaster;
 struct hub;
+struct planned;
 struct studies;
 
 struct studies_options {
     uv_loop_t *loop;
     struct hub *hub;
     struct forecaster *forecaster;
+    struct planned *planned;
     const char *state_dir;
     usec_t limit; /* time limit of a study */
     usec_t grace; /* default grace period of jobs */
