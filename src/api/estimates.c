@@ -92,9 +92,7 @@ bool api_start(const struct api *api, const struct job *job, struct start_estima
 bool api_start_beside(const struct api *api, const struct job *job, const struct why *why,
                       struct start_estimate *ret)
 {
-    bool is_asked = job->state == JOB_QUEUED || why->kind == WHY_BEGIN; /* others may run then */
-
-    return is_asked && !why_is_beyond_budget(why) && api_start(api, job, ret);
+    return !why_is_beyond_budget(why) && api_start(api, job, ret);
 }
 
 /* The range of a start is calibrated, that of an end is not: an end is no more certain than the

@@ -179,8 +179,10 @@ void sched_why(const struct brain *brain, struct inquiry *inquiry, const struct 
     *ret_why = (struct why){ .kind = WHY_NONE };
     if (job->state == JOB_HELD)
         ret_why->kind = WHY_HELD;
-    else if (job->state == JOB_WAITING)
+    else if (job->state == JOB_WAITING) {
         why_waiting(brain, job, ret_why);
+        why_for_ever(inquiry, brain, job, ret_why);
+    }
     if (job->state != JOB_QUEUED)
         return;
     *ret_why = job->pending_bucket->why;
