@@ -580,6 +580,23 @@ def test_a_window_that_opens_is_the_start_of_what_waits_for_it(api):
     assert said["waits"] and abs(clock(said["start"]["expected"]) - opens) < 3, said
 
 
+def test_ranges_end_where_the_calendar_lets_no_job_start(api, daemon):
+    """What runs ends at an unknown time around two windows: no end of a range is within one, or too close before one."""
+    from_s, until_s, limit = 600, 3600, 300
+    node = api.get("/v1/nodes")["nodes"][0]["name"]
+    tarn(daemon, "reserve", "service", "--for", "maintenance", "--nodes", node, "--when", in_utc(from_s) + "-" + in_utc(until_s))
+    reserved = api.get("/v1/reservations")["reservations"][0]
+    begins, ends = clock(reserved["from"]), clock(reserved["until"])
+    api.wait_state(submit(api, 600, 4, max_duration="8m"), "running")
+    waiting = [submit(api, 60, 4, estimate=limit, max_duration=limit) for _ in range(6)]
+    starts = [when(api, job)["start"] for job in waiting]
+    for start in starts:
+        for bound in ("low", "expected", "high"):
+            at = clock(start[bound])
+            assert not begins - limit + 1 < at < ends - 1, (bound, start, reserved)
+    assert clock(starts[-1]["high"]) > ends, starts
+
+
 def test_a_job_that_waits_for_a_maintenance_starts_after_it(api, daemon):
     node = api.get("/v1/nodes")["nodes"][0]["name"]
     day = 10 * 86400
