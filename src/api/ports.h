@@ -99,6 +99,7 @@ struct api_study {
     /* Called when the study is accepted, to prepare the expensive part. NULL: nothing to do. */
     void (*complete)(struct api_study *study);
     const char *note; /* a note for the answer, or NULL */
+    int64_t rate;     /* What-if: what is added costs so much per hour, in micro; 0: nothing */
     /* Whether the requester has disconnected; the study is then stopped. */
     bool (*is_left)(const struct api_study *study);
     /* code 0: the answer as JSON, which the callee takes over; else err. */

@@ -109,6 +109,23 @@ static usec_t processor_time(const struct studies *studies)
     return part < PROCESSOR_MAX ? part : PROCESSOR_MAX;
 }
 
+/* What is added is there, and costs, until the last of the jobs ends. */
+static json_t *view_added(const struct work *work, const struct outlook_ask *outlook)
+{
+    double per_hour = (double)work->study->rate / 1e6;
+    usec_t until = outlook->from;
+
+    if (work->study->rate == 0)
+        return json_null();
+    LIST_EACH (const struct forward_job, job, &outlook->change->jobs) {
+        if (job->was_active || job->start >= 0)
+            until = job->end > until && job->work != USEC_NEVER ? job->end : until;
+    }
+    return json_pack("{s:f, s:f, s:o}", "per_hour", per_hour, "cost",
+                     per_hour * (double)(until - outlook->from) / (double)USEC_PER_HOUR, "until",
+                     json_time(until + outlook->wall_ahead));
+}
+
 static int compare(struct work *work, const struct forward_options *forward, json_t **ret,
                    struct error *err)
 {
@@ -128,6 +145,7 @@ static int compare(struct work *work, const struct forward_options *forward, jso
         *ret = outlook_view(&outlook);
         json_object_set_new(*ret, "from", json_time(forward->now + outlook.wall_ahead));
         json_object_set_new(*ret, "note", json_pack("s?", work->study->note));
+        json_object_set_new(*ret, "added_nodes", view_added(work, &outlook));
     }
     return code;
 }
