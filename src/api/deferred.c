@@ -94,7 +94,7 @@ json_t *deferred_begin(struct call *call, struct deferred *deferred, int code)
 
 /* ---- by a study ---- */
 
-static void destroy_asked(struct asked *asked)
+void asked_destroy(struct asked *asked)
 {
     if (asked->release)
         asked->release(asked);
@@ -119,7 +119,7 @@ static void done_asked(struct api_study *study, int code, struct text *answer,
             asked->answered(asked, answer);
         http_reply(asked->request, 200, "application/json", text_take(answer), length);
     }
-    destroy_asked(asked);
+    asked_destroy(asked);
 }
 
 void *asked_create(struct call *call, size_t size, void (*release)(struct asked *asked))
@@ -142,6 +142,6 @@ json_t *asked_begin(struct call *call, struct asked *asked, int code)
     if (code == 0)
         code = studies->start(studies->user, &asked->study, &call->err);
     if (code < 0) /* else done is called */
-        destroy_asked(asked);
+        asked_destroy(asked);
     return refuse(call, code);
 }

@@ -63,5 +63,7 @@ struct asked {
 
 void *asked_create(struct call *call, size_t size, void (*release)(struct asked *asked));
 json_t *asked_begin(struct call *call, struct asked *asked, int code);
+/* What study.done does last; a caller that sets its own done does it. */
+void asked_destroy(struct asked *asked);
 
 #endif

@@ -2,6 +2,7 @@
 #include "api/estimates.h"
 
 #include "api/routes.h"
+#include "sched/explain/openings.h"
 
 bool api_forecast_is_fresh(const struct api *api, bool is_of_waiting,
                            struct forecast_waiter *waiter)
@@ -14,7 +15,8 @@ bool api_forecast_is_fresh(const struct api *api, bool is_of_waiting,
 static bool waits(const struct api *api, const struct job *job)
 {
     return (job->state == JOB_QUEUED || job->state == JOB_WAITING) &&
-           job_can_start(api_state(api), job);
+           job_can_start(api_state(api), job) &&
+           sched_first_opening(api_brain(api), api->inquiry, job, api_now(api), NULL) != USEC_NEVER;
 }
 
 /* What is guaranteed bounds what is expected. */
@@ -29,11 +31,28 @@ static void bound(struct start_estimate *start, usec_t guaranteed)
     start->low = start->low < start->median ? start->low : start->median;
 }
 
-/* No job starts before its begin time. */
-static void bound_by_begin(struct start_estimate *start, usec_t begin)
+/* What no calendar allows is not in the range, and what none is known for is not expected. */
+static void bound_by_calendar(const struct api *api, const struct job *job,
+                              struct start_estimate *start)
 {
-    start->low = start->low > begin ? start->low : begin;
-    start->median = start->median > start->low ? start->median : start->low;
+    const struct brain *brain = api_brain(api);
+    struct inquiry *inquiry = api->inquiry;
+    usec_t end = sched_calendar_end(brain, inquiry, job);
+
+    start->low = sched_first_opening(brain, inquiry, job, start->low, NULL);
+    start->limits_only = start->limits_only > end ? USEC_NEVER : start->limits_only;
+    if (start->median == USEC_NEVER)
+        return;
+    start->median = sched_first_opening(brain, inquiry, job, start->median, NULL);
+    if (start->median > end) {
+        start->known_until = end;
+        start->median = start->high = USEC_NEVER;
+        start->low = start->low < end ? start->low : end;
+        return;
+    }
+    if (start->high != USEC_NEVER && start->high > start->median)
+        start->high = sched_last_opening(brain, inquiry, job, start->median, start->high);
+    start->low = start->low < start->median ? start->low : start->median;
     start->high = start->high > start->median ? start->high : start->median;
 }
 
@@ -63,7 +82,7 @@ bool api_start(const struct api *api, const struct job *job, struct start_estima
         return false;
     usec_t guaranteed = sched_guaranteed_start(api_brain(api), job);
     bound(ret, guaranteed);
-    bound_by_begin(ret, job->begin);
+    bound_by_calendar(api, job, ret);
     ret->guaranteed = guaranteed;
     if (forecasts->shown)
         forecasts->shown(forecasts->user, job, ret, guaranteed, is_forecast);
@@ -73,9 +92,7 @@ bool api_start(const struct api *api, const struct job *job, struct start_estima
 bool api_start_beside(const struct api *api, const struct job *job, const struct why *why,
                       struct start_estimate *ret)
 {
-    bool is_asked = job->state == JOB_QUEUED || why->kind == WHY_BEGIN; /* others may run then */
-
-    return is_asked && !why_is_beyond_budget(why) && api_start(api, job, ret);
+    return !why_is_beyond_budget(why) && api_start(api, job, ret);
 }
 
 /* The range of a start is calibrated, that of an end is not: an end is no more certain than the
@@ -106,7 +123,7 @@ bool api_end(const struct api *api, uint64_t id, struct end_estimate *ret)
         return false;
     if (job && waits(api, job) && from_forecast(api, job, &start)) {
         bound(&start, sched_guaranteed_start(api_brain(api), job));
-        bound_by_begin(&start, job->begin);
+        bound_by_calendar(api, job, &start);
         keep_width(&start, job->max_duration, ret);
     }
     return true;

@@ -13,8 +13,7 @@
 
 /* When a waiting job starts. False: it does not wait, is held, or can never run. */
 bool api_start(const struct api *api, const struct job *job, struct start_estimate *ret);
-/* The same beside the reason why it waits. False also where the reason rules a start out, or waits
- * for other jobs. */
+/* The same beside the reason why it waits. False also where the reason rules a start out. */
 bool api_start_beside(const struct api *api, const struct job *job, const struct why *why,
                       struct start_estimate *ret);
 /* When a job or a group will end. False: not known. */

@@ -6,6 +6,7 @@
 
 #include "api/estimates.h"
 #include "api/routes.h"
+#include "api/sooner.h"
 #include "api/view/view.h"
 #include "base/mem.h"
 #include "core/job/gang_size.h"
@@ -276,16 +277,21 @@ static void add_promise(const struct api *api, const struct job *job, const stru
     add_line(lines, is_guaranteed ? "promised" : "in line", line.bytes);
 }
 
-/* How long others may pass it. */
-static void add_protected(const struct api *api, const struct job *job, json_t *lines)
+/* How long others may pass it. The forecast knows of this rule, of the nodes, and of how long jobs
+ * run: what is expected is its word alone. What the plain schedule says beside it is said only
+ * where that is earlier. */
+static void add_protected(const struct api *api, const struct job *job, const struct why *why,
+                          json_t *lines)
 {
     AUTO_RELEASE(text) struct text line = { 0 };
     struct protected_start start;
+    struct start_estimate expected = { .median = USEC_NEVER };
     usec_t now = api_now(api);
     char left[UNITS_TEXT_SIZE], in_order[UNITS_TEXT_SIZE];
 
     if (!sched_protected_start(api_brain(api), job, &start) || start.at == USEC_NEVER)
         return;
+    bool is_known = api_start_beside(api, job, why, &expected) && expected.median != USEC_NEVER;
     units_format_duration(left, start.at > now ? start.at - now : 0);
     units_format_duration(in_order, start.plain > now ? start.plain - now : now - start.plain);
     if (start.at <= now)
@@ -295,10 +301,13 @@ static void add_protected(const struct api *api, const struct job *job, json_t *
                     start.is_preemptive ? "other jobs may run instead of it for %s at most"
                                         : "other jobs may pass it for %s at most",
                     left);
-    text_printf(&line,
-                start.plain > now ? "; in order of age, it would start in %s"
-                                  : "; in order of age, it would have started %s ago",
-                in_order);
+    if (start.at > now && (!is_known || expected.median > start.at))
+        text_add(&line, "; then it is next, and starts when there is room");
+    if (is_known && start.plain + USEC_PER_MIN < expected.median)
+        text_printf(&line,
+                    start.plain > now ? "; in order of age, it would start in %s"
+                                      : "; in order of age, it would have started %s ago",
+                    in_order);
     add_line(lines, "protected", line.bytes);
 }
 
@@ -334,19 +343,6 @@ static json_t *add_expected(const struct api *api, const struct job *job, const 
     if (why->kind != WHY_RESERVATION)
         add_kept(api, start.median, lines);
     return view_start(api, &start);
-}
-
-static json_t *add_sooner(const struct api *api, const struct job *job, json_t *lines)
-{
-    AUTO_RELEASE(text) struct text text = { 0 };
-    json_t *sooner = view_sooner(api, job), *advice;
-    size_t i;
-
-    json_array_foreach(sooner, i, advice) text_printf(
-        &text, "%s%s", i > 0 ? "; " : "", json_string_value(json_object_get(advice, "text")));
-    if (text.length > 0)
-        add_line(lines, "sooner", text.bytes);
-    return sooner;
 }
 
 /* CPUs and memory of each member, or of all roles together. */
@@ -396,10 +392,11 @@ static void add_conditions(const struct state *state, const struct request *requ
     add_line(lines, "where", text.bytes);
 }
 
-/* One line for consecutive jobs with the same reason. */
+/* One line for consecutive jobs with the same reason, with the start of the first. */
 static void add_waiting(const struct api *api, const struct group *group, json_t *lines)
 {
     AUTO_RELEASE(text) struct text last = { 0 };
+    struct start_estimate start;
     size_t more = 0;
 
     for (uint64_t id = group->id + 1; id <= group->last; id++) {
@@ -416,11 +413,15 @@ static void add_waiting(const struct api *api, const struct group *group, json_t
         }
         if (json_array_size(lines) == LINES_MAX)
             return;
+        text_clear(&last);
+        text_add(&last, text.bytes);
+        if (api_start_beside(api, job, &why, &start)) {
+            text_add(&text, "; starts ");
+            say_start(api, &start, &text);
+        }
         say_job(api_state(api), job, &label);
         json_array_append_new(lines,
                               json_sprintf("job %s %s: %s", label.bytes, job->name, text.bytes));
-        text_clear(&last);
-        text_add(&last, text.bytes);
     }
     if (more > 0)
         json_array_append_new(lines, json_sprintf("%zu more jobs for the same reason", more));
@@ -482,11 +483,12 @@ json_t *handle_why(struct call *call)
     why_say(api, job, &why, ahead, &text);
     say_job(api_state(api), job, &label);
     json_t *lines = json_array(), *held_by = json_array(), *free_devices = json_array();
-    json_t *start = NULL, *sooner = NULL, *owed = NULL, *moves = NULL, *foreign = NULL;
+    json_t *start = NULL, *owed = NULL, *moves = NULL, *foreign = NULL;
     bool is_queued = job->state == JOB_QUEUED;
     bool wants_gpus = state_request(state, job)->gpu_alternatives > 0 && why.kind != WHY_CPUS &&
                       why.kind != WHY_MEMORY;
-    bool is_promised = is_queued && ahead == 0 && why.at != 0 && !why_is_of_time(why.kind);
+    bool is_promised =
+        is_queued && ahead == 0 && why.at != 0 && !why_is_of_time(why.kind) && !why.is_forever;
     const struct api_attempts *attempts = &api->ports.attempts;
     const char *trouble =
         is_queued || job->state == JOB_GRANTED ? attempts->trouble(attempts->user, job) : NULL;
@@ -513,11 +515,10 @@ json_t *handle_why(struct call *call)
             moves = add_moves(api, state_job(state, job->id), lines);
             add_promise(api, job, &why, is_promised, lines);
             if (why_lacks_room(why.kind) || why.kind == WHY_RESERVED)
-                add_protected(api, job, lines);
+                add_protected(api, job, &why, lines);
             start = add_expected(api, job, &why, lines);
-            sooner = why_is_beyond_budget(&why) ? NULL : add_sooner(api, job, lines);
         }
-    } else if (why.kind == WHY_BEGIN) {
+    } else if (job->state == JOB_WAITING) {
         add_line(lines, "because", text_string(&text));
         start = add_expected(api, job, &why, lines);
     }
@@ -539,9 +540,9 @@ json_t *handle_why(struct call *call)
         "expected_start",
         json_is_object(start) ? json_incref(json_object_get(start, "expected"))
                               : view_time(api, why_start_at(&why)),
-        "start", start, "sooner", sooner ? sooner : json_array(), "free_devices", free_devices,
-        "held_by", held_by, "owed", owed, "lines", lines, "moves", moves, "foreign",
-        foreign ? foreign : json_array(), "rescued", rescued, "engine", text_or_null(trouble));
+        "start", start, "sooner", json_array(), "free_devices", free_devices, "held_by", held_by,
+        "owed", owed, "lines", lines, "moves", moves, "foreign", foreign ? foreign : json_array(),
+        "rescued", rescued, "engine", text_or_null(trouble));
     view_why_time(api, &why, view);
-    return view;
+    return why_is_beyond_budget(&why) ? view : sooner_answer(call, job, view);
 }

@@ -83,6 +83,12 @@ struct api_study {
     /* What-if: the answer, computed in the changed copy with its own forecast; new. NULL: the
      * changes for all jobs */
     json_t *(*answer)(struct api_study *study);
+    /* What-if with several changes, each in a copy of its own, in which `turn` says which it is.
+     * 0: one change. */
+    uint32_t turns, turn;
+    /* Then the answer, from the list of those of the turns (null: a change was refused), which
+     * stays the caller's; new. */
+    json_t *(*conclude)(struct api_study *study, const json_t *turns);
     /* Rehearsal: the length of the period before now, and both configurations. */
     usec_t last;
     json_t *old_config, *new_config; /* owned by the requester */
@@ -93,6 +99,7 @@ struct api_study {
     /* Called when the study is accepted, to prepare the expensive part. NULL: nothing to do. */
     void (*complete)(struct api_study *study);
     const char *note; /* a note for the answer, or NULL */
+    int64_t rate;     /* What-if: what is added costs so much per hour, in micro; 0: nothing */
     /* Whether the requester has disconnected; the study is then stopped. */
     bool (*is_left)(const struct api_study *study);
     /* code 0: the answer as JSON, which the callee takes over; else err. */

@@ -55,6 +55,7 @@ json_t *handle_whatif(struct call *call)
         study->change = change;
         study->shown = question->whatif->shown;
         study->note = note_of(question->whatif);
+        study->rate = scenario_rate(api_state(call->api), question->whatif);
     }
     return asked_begin(call, &question->asked, code);
 }

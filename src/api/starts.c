@@ -6,6 +6,7 @@
 #include "api/deferred.h"
 #include "api/estimates.h"
 #include "api/routes.h"
+#include "api/sooner.h"
 #include "api/view/view.h"
 #include "control/device_shares.h"
 #include "control/lookup.h"
@@ -90,12 +91,13 @@ json_t *handle_when(struct call *call)
         text_add(&text, waits ? "; it ends " : " and ends ");
         say_end(api, &end, &text);
     }
-    return json_pack("{s:I, s:s, s:s, s:b, s:o, s:o, s:s, s:o, s:o}", "id", (json_int_t)job->id,
-                     "label", label.bytes, "state", job_state_name(job->state), "waits", waits,
-                     "start", waits && !is_beyond ? view_start(api, &start) : json_null(), "end",
-                     has_end ? view_end(api, &end) : json_null(), "text", text.bytes, "sooner",
-                     is_beyond ? json_array() : view_sooner(api, job), "why",
-                     why.kind == WHY_NONE ? json_null() : view_why(api, job, &why, 0));
+    json_t *view =
+        json_pack("{s:I, s:s, s:s, s:b, s:o, s:o, s:s, s:[], s:o}", "id", (json_int_t)job->id,
+                  "label", label.bytes, "state", job_state_name(job->state), "waits", waits,
+                  "start", waits && !is_beyond ? view_start(api, &start) : json_null(), "end",
+                  has_end ? view_end(api, &end) : json_null(), "text", text.bytes, "sooner", "why",
+                  why.kind == WHY_NONE ? json_null() : view_why(api, job, &why, 0));
+    return is_beyond ? view : sooner_answer(call, job, view);
 }
 
 /* A job that is not submitted, from a document with one job. */
@@ -179,6 +181,7 @@ static json_t *answer_like(struct api_study *study)
     AUTO_RELEASE(text) struct text text = { 0 };
     struct start_estimate start;
     struct end_estimate end;
+    struct why why = { .kind = WHY_NONE };
 
     bool waits = job && api_start(api, job, &start);
     bool is_now = waits && start.median <= api_now(api);
@@ -188,9 +191,15 @@ static json_t *answer_like(struct api_study *study)
     else if (waits) {
         text_add(&text, start.median == USEC_NEVER ? "start at an unknown time; " : "start ");
         say_start(api, &start, &text);
-    } else
-        text_add(&text, "not start under the present conditions: it would be held, or its wait has "
-                        "no known end");
+    } else {
+        text_add(&text, "not start under the present conditions: ");
+        if (job)
+            sched_why(api_brain(api), api->inquiry, job, &why, NULL);
+        if (why.is_forever)
+            why_say(api, job, &why, 0, &text);
+        else
+            text_add(&text, "it would be held, or its wait has no known end");
+    }
     bool has_end = waits && api_end(api, like->id, &end) && end.median != USEC_NEVER;
     if (has_end) {
         text_add(&text, is_now ? " and end " : "; it would end ");

@@ -85,22 +85,27 @@ static int submit_again(const struct control *control, const struct event_cron *
     return code;
 }
 
+void cron_submit(const struct control *control, uint64_t id)
+{
+    const struct agenda *agenda = &control_state(control)->agenda;
+    const struct event_cron *entry = agenda_find_cron(agenda, id);
+    struct news news = { .trouble = "" };
+    struct error why = { "" };
+
+    if (!entry || entry->next > control_now(control))
+        return;
+    if (submit_again(control, entry, &news.job, &why) < 0)
+        news.trouble = why.text;
+    emit_entry(control, agenda_find_cron(agenda, id), &news);
+}
+
 /* The submission and the next time are one batch: a crash cannot submit the job twice. */
 static int run_fire(struct change *change, struct error *err)
 {
     const struct firing *firing = CONTAINER_OF(change, struct firing, change);
-    const struct control *control = firing->control;
-    const struct agenda *agenda = &control_state(control)->agenda;
-    const struct event_cron *entry = agenda_find_cron(agenda, firing->id);
-    struct news news = { .trouble = "" };
-    struct error why = { "" };
 
     (void)err;
-    if (!entry || entry->next > control_now(control))
-        return 0;
-    if (submit_again(control, entry, &news.job, &why) < 0)
-        news.trouble = why.text;
-    emit_entry(control, agenda_find_cron(agenda, firing->id), &news);
+    cron_submit(firing->control, firing->id);
     return 0;
 }
 

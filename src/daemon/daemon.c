@@ -27,6 +27,7 @@
 #include "daemon/reporter.h"
 #include "daemon/start_config.h"
 #include "daemon/study/forecaster.h"
+#include "daemon/study/planned.h"
 #include "daemon/study/study.h"
 #include "engine/local/local.h"
 #include "io/child_watch.h"
@@ -66,6 +67,7 @@ struct daemon {
     char *slurm_dir; /* of srun and the like; NULL: none */
     struct api_ports ports;
     struct studies *studies;
+    struct planned *planned;
     struct forecaster *forecaster;
     struct api *api;
     struct http_server *http, *metrics, *network;
@@ -466,10 +468,12 @@ static int open_door(struct daemon *daemon, struct error *err)
     if (code < 0)
         return code;
     AUTO_FREE char *estimates = mem_printf("%s/estimates.db", options->state_dir);
-    daemon->forecaster = forecaster_create(&daemon->loop, daemon->hub, estimates);
+    daemon->planned = planned_create(&daemon->ports.control);
+    daemon->forecaster = forecaster_create(&daemon->loop, daemon->hub, daemon->planned, estimates);
     daemon->studies = studies_create(&(struct studies_options){ .loop = &daemon->loop,
                                                                 .hub = daemon->hub,
                                                                 .forecaster = daemon->forecaster,
+                                                                .planned = daemon->planned,
                                                                 .state_dir = options->state_dir,
                                                                 .limit = options->study_limit,
                                                                 .grace = options->grace,
@@ -603,6 +607,8 @@ static void close_all(struct daemon *daemon)
     daemon->studies = NULL;
     forecaster_destroy(daemon->forecaster);
     daemon->forecaster = NULL;
+    planned_destroy(daemon->planned);
+    daemon->planned = NULL;
     http_destroy(daemon->metrics);
     http_destroy(daemon->network);
     door_release(&daemon->door);

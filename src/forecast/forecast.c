@@ -31,6 +31,7 @@ struct run {
     const struct forecast_ask *ask;
     usec_t processor; /* may be used; then, was */
     int sample;       /* BY_LIMITS: none */
+    size_t count;     /* of the jobs that are there; planned ones come after them */
     struct times *times;
 };
 
@@ -67,6 +68,20 @@ static struct times times_of(const struct forward *forward, const struct forward
                            has_end ? job->end : never };
 }
 
+static usec_t next(void *user)
+{
+    const struct forecast_ask *ask = ((struct run *)user)->ask;
+
+    return ask->next ? ask->next(ask->user) : USEC_NEVER;
+}
+
+static int come(void *user, struct forward *forward, usec_t now, struct error *err)
+{
+    const struct forecast_ask *ask = ((struct run *)user)->ask;
+
+    return ask->come(ask->user, forward, now, err);
+}
+
 static void say_run(void *user, int fd)
 {
     const struct run *run = user;
@@ -76,25 +91,29 @@ static void say_run(void *user, int fd)
                                        .processor = run->processor,
                                        .patience = PATIENCE,
                                        .user = user,
-                                       .fate_of = draw };
+                                       .fate_of = draw,
+                                       .next = next,
+                                       .come = come,
+                                       .is_ambient = true };
     AUTO_RELEASE(text) struct text out = { 0 };
     struct error err;
 
     AUTO(forward) struct forward *forward = forward_create(&options);
     if (forward_go(forward, &err) < 0)
         return; /* this run has no say */
-    struct run_head head = { forward_processor(forward), forward->jobs.count };
+    struct run_head head = { forward_processor(forward), run->count };
     text_add_bytes(&out, &head, sizeof(head));
-    LIST_EACH (const struct forward_job, job, &forward->jobs) {
-        struct times times = times_of(forward, job);
+    for (size_t i = 0; i < run->count; i++) {
+        struct times times = times_of(forward, &forward->jobs.items[i]);
         text_add_bytes(&out, &times, sizeof(times));
     }
     copy_write(fd, out.bytes, out.length);
 }
 
 /* False: it has no say. */
-static bool go(struct run *run, size_t count)
+static bool go(struct run *run)
 {
+    size_t count = run->count;
     AUTO_RELEASE(text) struct text bytes = { 0 };
     struct copy copy;
     struct run_head head;
@@ -127,8 +146,8 @@ static void make_runs(const struct forecast_ask *ask, size_t count, struct runs 
 
     for (int sample = BY_LIMITS; sample < FORECAST_SAMPLES_MAX; sample++) {
         struct run *run = &ret->of[ret->count];
-        *run = (struct run){ .ask = ask, .processor = part, .sample = sample };
-        if (!go(run, count)) {
+        *run = (struct run){ .ask = ask, .processor = part, .sample = sample, .count = count };
+        if (!go(run)) {
             free(run->times);
             if (sample == BY_LIMITS)
                 return;

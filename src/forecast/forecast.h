@@ -7,7 +7,8 @@
  * A forecast simulates the present state in virtual time, with the brain that decides live
  * (forward.h): once with all run times at their limits, then several times with random run times
  * (run_time.h). So it includes reclaim, preemption, shrinking, windows, reservations, budgets and
- * dependencies. It does not include future submissions and faults.
+ * dependencies, and submissions that are planned already. It does not include other future
+ * submissions and faults.
  *
  * For each job, the random simulations give the median and the range (of ten results, one is below
  * it, one above). A simulation stops when its share of processor time is used up. A job that has
@@ -20,6 +21,8 @@
  */
 
 #include "sched/sched.h"
+
+struct forward;
 
 enum { FORECAST_SAMPLES_MIN = 5, FORECAST_SAMPLES_MAX = 15 };
 /* Samples beyond the minimum are drawn as long as all take less than this. */
@@ -48,6 +51,10 @@ struct forecast_ask {
     struct brain *brain;
     usec_t now;       /* not before the time of the state */
     usec_t processor; /* processor time for all simulations; 0: no limit */
+    /* Planned submissions, as forward_options; NULL: there are none. */
+    void *user;
+    usec_t (*next)(void *user);
+    int (*come)(void *user, struct forward *forward, usec_t now, struct error *err);
 };
 
 void forecast_make(const struct forecast_ask *ask, struct forecast *ret);

@@ -316,11 +316,28 @@ static int carry_out(struct forward *forward, struct error *err)
     return code;
 }
 
+static bool waits(const struct job *job)
+{
+    return job && (job->state == JOB_QUEUED || job->state == JOB_WAITING);
+}
+
 static bool has_waiting(const struct forward *forward)
 {
     const uint32_t *counts = forward->state->job_counts;
 
     return counts[JOB_QUEUED] + counts[JOB_WAITING] > 0;
+}
+
+/* Whether a job waits whose start is asked for. */
+static bool has_asked(const struct forward *forward)
+{
+    const uint32_t *counts = forward->state->job_counts;
+    uint32_t ambient = 0;
+
+    for (size_t i = forward->first_come; forward->options.is_ambient && i < forward->jobs.count;
+         i++)
+        ambient += waits(state_job(forward->state, forward->jobs.items[i].id));
+    return counts[JOB_QUEUED] + counts[JOB_WAITING] > ambient;
 }
 
 /* Before then it is not asked. */
@@ -380,7 +397,7 @@ static bool advance(struct forward *forward, uint32_t idle)
     usec_t wakeup = sched_next_wakeup(forward->brain), plan = next_plan(forward);
 
     wakeup = wakeup > plan ? wakeup : plan;
-    if (outside == USEC_NEVER && !has_waiting(forward))
+    if ((outside == USEC_NEVER || forward->options.is_ambient) && !has_asked(forward))
         return false;
     if (next == USEC_NEVER && idle > forward->options.patience)
         return false; /* jobs that still wait never start */
@@ -411,6 +428,7 @@ int forward_go(struct forward *forward, struct error *err)
     uint32_t idle = 0, instants = 0;
 
     keep_new(forward);
+    forward->first_come = forward->jobs.count;
     int code = begin(forward, err);
     for (;;) {
         bool has_decided = false;

@@ -7,7 +7,8 @@
  * A job runs for the median of its drawn run times (run_time.h), or up to its limit if there is no
  * prediction; `fate_of` overrides this. All jobs succeed unless `fate_of` states otherwise.
  * A granted job starts at once, and a stopped job ends at once. A preempted job keeps its work and
- * pays its restart cost at its next start. Only the jobs that `come` submits arrive.
+ * pays its restart cost at its next start. Only the jobs that `come` submits arrive. If these are
+ * ambient, the simulation ends when none of the other jobs waits.
  *
  * The simulation ends when no job waits and none will arrive, when nothing happens any more, or
  * when its processor time is used up; `horizon` is the virtual time that it reached.
@@ -70,6 +71,7 @@ struct forward_options {
      * that time. NULL: no such events. */
     usec_t (*next)(void *user);
     int (*come)(void *user, struct forward *forward, usec_t now, struct error *err);
+    bool is_ambient;
     /* Each event in order, decisions too. NULL: not wanted. */
     void (*told)(void *user, const struct event *event);
 };
@@ -84,6 +86,7 @@ struct forward {
     struct map places;             /* id -> index */
     struct map guesses;            /* bucket -> work */
     uint64_t last_id;
+    size_t first_come; /* of the jobs: the first that `come` submitted */
     uint64_t events;
     usec_t from, now;
     usec_t drained; /* the last start of a waiting job; equal to `from`: no job waited */

@@ -14,11 +14,12 @@ static const usec_t same_instant = USEC_PER_SEC; /* less is no difference to spe
 
 void outlook_take(const struct forward *forward, struct outlook_side *ret)
 {
-    list_reserve(&ret->jobs, forward->jobs.count);
-    if (forward->jobs.count > 0)
-        memcpy(ret->jobs.items, forward->jobs.items,
-               forward->jobs.count * sizeof(ret->jobs.items[0]));
-    ret->jobs.count = forward->jobs.count;
+    size_t count = forward->options.is_ambient ? forward->first_come : forward->jobs.count;
+
+    list_reserve(&ret->jobs, count);
+    if (count > 0)
+        memcpy(ret->jobs.items, forward->jobs.items, count * sizeof(ret->jobs.items[0]));
+    ret->jobs.count = count;
     for (size_t i = 0; i < ret->jobs.count; i++) {
         const struct job *job = state_job(forward->state, ret->jobs.items[i].id);
         ret->jobs.items[i].is_cancelled =

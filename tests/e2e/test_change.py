@@ -374,6 +374,33 @@ def test_what_it_costs_is_told_where_there_are_prices(api):
     assert abs(said["total"]["cost"]["change"] - 3 * (4 * 0.5 + 2 * 0.5)) < 0.1, said["total"]
 
 
+def test_nodes_that_are_added_are_those_of_scale_and_cost_what_they_cost(api, shell):
+    """A node has the CPUs and the price of its type; without a type, of a node like it, or of its GPUs."""
+    gate = submit(api, 3600, 4, estimate="1h", max_duration="1h")
+    api.wait_state(gate, "running")
+    submit(api, 1800, 4, estimate="30m", max_duration="30m")
+    assert whatif(api, add_nodes="1:h100:4")["added_nodes"] is None
+    api.put("/v1/config", {"prices": {"h100": 3}})
+    added = whatif(api, add_nodes="2:h100:4")["added_nodes"]
+    assert added["per_hour"] == 24 and abs(added["cost"] - 24) < 0.5, added  # until the first job ends
+    types = {"big": {"gpus": 4, "model": "h100", "cpus": 0.5, "memory": "64G", "price": 20, "spot_price": 5, "boot": "0s"}}
+    api.put("/v1/config", {"prices": {"h100": 3}, "node_types": types})
+    assert whatif(api, add_nodes="1:h100:4")["added_nodes"]["per_hour"] == 20
+    assert whatif(api, add_nodes=["1:h100:4:spot", "1:h100:2"])["added_nodes"]["per_hour"] == 11
+    assert "the added nodes cost 20.00 per hour, 20." in shell.run("whatif", "--add-nodes", "1:h100:4")
+    # What has no room on a node of the type is helped neither there nor here.
+    def helped(number):
+        wishes = api.get("/v1/scale")["wanted"]
+        job, = [job for job in whatif(api, add_nodes="1:h100:4")["jobs"] if job["id"] == number]
+        return bool(wishes), job["change"]["in_seconds"] is not None and job["change"]["in_seconds"] < 2
+
+    api.post("/v1/jobs/2/cancel")
+    for cpus, is_helped in ((0.4, True), (0.6, False)):
+        number = api.submit(command=["sleep", "60"], gpus=4, cpus=cpus, estimate="1m", max_duration="1m")
+        assert helped(number) == (is_helped, is_helped), cpus
+        api.post("/v1/jobs/%d/cancel" % number)
+
+
 def test_arrays_and_pipelines_are_submitted_and_cancelled_whole(api):
     api.wait_state(submit(api, 600, 4, estimate="1m", max_duration="1m"), "running")
     array = submit(api, 600, 4, estimate="1m", max_duration="1m", array="0-4")

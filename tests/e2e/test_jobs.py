@@ -459,7 +459,7 @@ def test_tasks_are_cancelled_one_by_one_or_all(api):
     assert api.wait_end("%d_3" % number)["result"] == "cancelled"
     changed = api.post("/v1/jobs/%d/cancel" % number)["changed"]
     assert len(changed) == 5
-    assert api.wait_group(number)["result"] == "failed"
+    assert api.wait_group(number)["result"] == "cancelled"
     refused(409, "conflict", "changes nothing", api.post, "/v1/jobs/%d/cancel" % number)
 
 
@@ -579,7 +579,10 @@ def test_a_pipeline_is_cancelled_as_a_whole(api):
                                              "z": {"when": "always", "run": "true"}})
     wait_until("a runs", lambda: stage_jobs(api.job(number))["a"][0]["state"] == "running")
     assert len(api.post("/v1/jobs/%d/cancel" % number)["changed"]) >= 2
-    assert api.wait_group(number)["result"] == "failed"
+    group = api.wait_group(number)
+    assert group["result"] == "cancelled" and [stage["result"] for stage in group["stages"]] == ["cancelled", "cancelled", "ok"]
+    followed, = [shown for shown in api.get("/v1/pipelines")["pipelines"] if shown["id"] == number]
+    assert followed["result"] == "cancelled"
 
 
 def test_a_cancelled_pipeline_is_cleaned_up(api):

@@ -177,18 +177,35 @@ def test_why_says_how_long_others_may_pass_a_job(api):
     running = submit(api, 60, 4, max_duration="1h")
     wait_until("it runs", lambda: api.job(running)["state"] == "running")
     waiting = submit(api, 0, 4, max_duration="1h")
-    pattern = r"protected +other jobs may pass it for (1h59m|2h00m) at most; in order of age, it would start in (59m\d\ds|1h00m)"
     why = api.why(waiting)
-    assert re.search(pattern, "\n".join(why["lines"])), why["lines"]
+    assert re.search(r"protected +other jobs may pass it for (1h59m|2h00m) at most$", "\n".join(why["lines"]), re.M), why["lines"]
+
+
+def test_what_is_protected_and_what_is_expected_are_one_belief(api):
+    """A job that others pass is expected later than its order of age; one that waits beyond its protected start is told so."""
+    api.put("/v1/config", {"queues": {"default": {"slack_least": "1m"}}})
+    running = submit(api, 7200, 4, estimate="2h", max_duration="2h")
+    api.wait_state(running, "running")
+    jobs = [submit(api, 7200, 4, estimate="2h", max_duration="10h") for _ in range(2)]
+    jobs += [submit(api, 600, 4, estimate="10m", max_duration="10m") for _ in range(4)]
+    passed = 0
+    for job in jobs:
+        why = api.why(job)
+        line, = [line for line in why["lines"] if line.startswith("protected")]
+        times = [int(hours) * 3600 + int(minutes) * 60 for hours, minutes in re.findall(r"(\d+)h(\d+)m", line)]
+        expected = why["start"]["in_seconds"]
+        assert ("; then it is next, and starts when there is room" in line) == (expected > times[0] + 60), (line, why["start"])
+        assert len(times) == 1 or times[1] < expected, (line, why["start"])
+        passed += len(times) > 1
+    assert passed > 0, "no job is passed"
 
 
 def test_why_says_how_long_others_may_run_instead_of_a_preemptible_job(api):
     running = submit(api, 60, 4, max_duration="1h", estimate="1h", preemptible=True)
     wait_until("it runs", lambda: api.job(running)["state"] == "running")
     waiting = submit(api, 0, 4, max_duration="1h", estimate="1h", preemptible=True)
-    pattern = r"protected +other jobs may run instead of it for (4h59m|5h00m) at most; in order of age, it would start in (59m\d\ds|1h00m)"
     why = api.why(waiting)
-    assert re.search(pattern, "\n".join(why["lines"])), why["lines"]
+    assert re.search(r"protected +other jobs may run instead of it for (4h59m|5h00m) at most", "\n".join(why["lines"])), why["lines"]
 
 
 # What would make it start sooner
@@ -234,6 +251,57 @@ def test_nothing_is_advised_where_nothing_helps(api):
     waiting = submit(api, 0, 1, max_duration="1m")
     api.wait_state(waiting, "queued")
     assert when(api, waiting)["sooner"] == []
+
+
+def test_no_queue_is_advised_before_the_tariff_lets_it_start(api):
+    api.put("/v1/config", {"timezone": "UTC", "prices": {"h100": 36}, "tariffs": {"cheap": 0.5}, "queues": {"other": {}},
+                           "windows": {"cheap": in_utc(7200) + "-" + in_utc(10800)}})
+    waiting = submit(api, 60, 1, tariff="cheap", max_duration="1h")
+    wait_until("it waits for the tariff", lambda: api.why(waiting)["kind"] == "tariff")
+    said = when(api, waiting)
+    assert said["sooner"] == [] and said["start"]["low_seconds"] > 7000, said
+
+
+def test_gpus_are_advised_that_the_next_window_allows(api, daemon):
+    api.put("/v1/config", {"timezone": "UTC", "windows": {"day": in_utc(3600) + "-" + in_utc(36000)},
+                           "queues": {"research": {"limit": 4, "during": {"day": {"limit": 2}}}}})
+    waiting = submit(api, 60, 4, queue="research", max_duration="2h")
+    wait_until("it waits for the window", lambda: api.why(waiting)["kind"] == "window")
+    advice = sooner(api, waiting, "gpus")
+    assert advice["now"] and advice["change"] == "--gpus 2", advice
+    for kind in [advice["kind"] for advice in when(api, waiting)["sooner"]]:
+        change = sooner(api, waiting, kind)["change"].split()
+        options = {"--gpus": "4", "--max-duration": "2h", change[0]: change[1]}
+        words = [word for pair in options.items() for word in pair]
+        assert json.loads(tarn(daemon, "when", "--json", "--queue", "research", "--cpus", "0.01", *words))["now"], change
+
+
+def test_a_job_too_long_for_what_repeats_never_starts_and_is_told_so(api, daemon):
+    node = api.get("/v1/nodes")["nodes"][0]["name"]
+    tarn(daemon, "reserve", "nightly", "--for", "maintenance", "--nodes", node, "--when", in_utc(1800) + "-" + in_utc(5400))
+    for keys, words in (({}, "the job, which has no time limit,"), ({"max_duration": "23h30m"}, "with its time limit of 23h30m,")):
+        waiting = submit(api, 60, 1, **keys)
+        wait_until("it waits for the maintenance", lambda: api.why(waiting)["kind"] == "reservation")
+        why, said = api.why(waiting), when(api, waiting)
+        assert "it repeats, and the job, " in why["text"] and words in why["text"] and "never starts" in why["text"], why
+        assert why["expected_start"] is None and why["start"] is None, why
+        assert not said["waits"] and said["start"] is None and "can never start" in said["text"], said
+        row, = [row for row in api.jobs() if row["id"] == waiting]
+        assert row["why"]["expected_start"] is None and "never starts" in tarn(daemon, "ls"), row
+        advice = sooner(api, waiting, "limit")
+        seconds = int(advice["change"].split()[1].rstrip("s"))
+        assert advice["now"] and 1600 < seconds < 1800, advice
+        api.post("/v1/jobs/%d/cancel" % waiting)
+    # Nor does one that also lacks room now.
+    short = submit(api, 60, 4, max_duration="10m")
+    api.wait_state(short, "running")
+    wide = submit(api, 60, 4)
+    assert "never starts" in api.why(wide)["text"] and when(api, wide)["start"] is None
+    fits = submit(api, 60, 4, max_duration="22h")
+    start = when(api, fits)["start"]
+    assert 5200 < start["low_seconds"] < start["high_seconds"] + 1 < 12000, start
+    said = tarn(daemon, "when", "--gpus", "1", "--cpus", "0.01")
+    assert "it repeats" in said and "never starts" in said, said
 
 
 # Without a job
@@ -427,6 +495,12 @@ def test_a_job_that_waits_for_others_has_an_estimate(api, daemon):
     assert said["waits"] and 590 < said["start"]["in_seconds"] < 601, said
     assert 880 < clock(said["end"]["expected"]) - time.time() < 901
     assert "it ends in about 15 min" in tarn(daemon, "when", str(after))
+    why, (row,) = api.why(after), [row for row in api.jobs() if row["id"] == after]
+    for start in (why["start"]["expected"], why["expected_start"], row["why"]["expected_start"], api.job(after)["why"]["expected_start"]):
+        assert abs(clock(start) - clock(said["start"]["expected"])) < 1, (why, row)
+    lines = "\n".join(why["lines"])
+    assert "because   waits for job %d to succeed" % first in lines and "starts    in about 10 min" in lines, lines
+    assert "about " in tarn(daemon, "ls").split("waits for job")[1]
 
 
 def test_the_end_of_a_pipeline_is_known(api, daemon):
@@ -437,6 +511,8 @@ def test_the_end_of_a_pipeline_is_known(api, daemon):
     said = when(api, number)
     assert 1780 < clock(said["end"]["expected"]) - time.time() < 1801, said
     assert "ends in about 30 min" in tarn(daemon, "when", str(number))
+    lines = "\n".join(api.why(number)["lines"])
+    assert re.search(r"two: waits for stage one to succeed; starts in about \d+ min", lines), lines
 
 
 def test_what_is_taken_back_is_in_the_estimate(api):
@@ -446,6 +522,24 @@ def test_what_is_taken_back_is_in_the_estimate(api):
     waiting = submit(api, 60, 4, queue="lender", max_duration="1m")
     said = when(api, waiting)
     assert 0 < said["start"]["in_seconds"] <= 301, said
+
+
+def test_the_runs_of_a_repeating_job_are_in_the_estimate(api, daemon):
+    due = int(time.time()) // 60 * 60 + 60 * 30
+    running = submit(api, 7200, 4, estimate="2h", max_duration="2h", preemptible=False)
+    api.wait_state(running, "running")
+    # It is due before the running job ends, waits in front, and runs for 3 hours.
+    api.submit(command=["sleep", "60"], gpus=4, estimate="3h", max_duration="3h", priority="high", schedule=time.strftime("%M %H * * *", time.gmtime(due)),
+               **SMALL)
+    waiting = submit(api, 60, 4, max_duration="1m")
+    start = when(api, waiting)["start"]
+    assert 3.5 * 3600 < start["in_seconds"] < 7 * 3600, start
+    said = json.loads(tarn(daemon, "when", "--json", "--gpus", "4", "--cpus", "0.01", "--time", "1m"))
+    assert said["start"]["in_seconds"] > 3.5 * 3600, said
+    assert len(api.jobs()) == 2  # nothing was submitted
+    # Every minute, without an end: the forecast ends all the same.
+    api.submit(command=["true"], gpus=1, max_duration="1m", schedule="* * * * *", **SMALL)
+    assert when(api, waiting)["start"]["in_seconds"] > 3.5 * 3600
 
 
 def test_estimates_that_were_shown_are_reported_with_what_came_of_them(api, daemon):
@@ -484,6 +578,23 @@ def test_a_window_that_opens_is_the_start_of_what_waits_for_it(api):
     wait_until("it waits for the window", lambda: api.why(waiting)["kind"] in ("window", "quota", "never_quota"))
     said = when(api, waiting)
     assert said["waits"] and abs(clock(said["start"]["expected"]) - opens) < 3, said
+
+
+def test_ranges_end_where_the_calendar_lets_no_job_start(api, daemon):
+    """What runs ends at an unknown time around two windows: no end of a range is within one, or too close before one."""
+    from_s, until_s, limit = 600, 3600, 300
+    node = api.get("/v1/nodes")["nodes"][0]["name"]
+    tarn(daemon, "reserve", "service", "--for", "maintenance", "--nodes", node, "--when", in_utc(from_s) + "-" + in_utc(until_s))
+    reserved = api.get("/v1/reservations")["reservations"][0]
+    begins, ends = clock(reserved["from"]), clock(reserved["until"])
+    api.wait_state(submit(api, 600, 4, max_duration="8m"), "running")
+    waiting = [submit(api, 60, 4, estimate=limit, max_duration=limit) for _ in range(6)]
+    starts = [when(api, job)["start"] for job in waiting]
+    for start in starts:
+        for bound in ("low", "expected", "high"):
+            at = clock(start[bound])
+            assert not begins - limit + 1 < at < ends - 1, (bound, start, reserved)
+    assert clock(starts[-1]["high"]) > ends, starts
 
 
 def test_a_job_that_waits_for_a_maintenance_starts_after_it(api, daemon):

@@ -112,6 +112,25 @@ static void little_history_gives_a_wide_range(void **unused)
     assert_int_equal(estimate.limits_only, begin + 2 * USEC_PER_HOUR);
 }
 
+/* Whatever little is known, the job in front may end at once: the range begins there. */
+static void with_little_history_the_range_begins_with_short_runs(void **unused)
+{
+    (void)unused;
+    for (uint32_t runs = 0; runs <= 3; runs++) {
+        AUTO(lab) struct lab *lab = machine(4);
+        set_learning(lab);
+        for (uint32_t i = 0; i < runs; i++)
+            run_for(lab, "4", USEC_PER_HOUR, (2 + i) * USEC_PER_MIN);
+        lab_submit(lab, "4", USEC_PER_HOUR);
+        lab_settle(lab);
+        uint64_t waiting = lab_submit(lab, "4", USEC_PER_HOUR);
+        lab_settle(lab);
+        struct start_estimate estimate = estimate_of(lab, waiting);
+        assert_true(estimate.low <= lab->now + 39 * USEC_PER_SEC);
+        assert_true(estimate.high >= lab->now + 10 * USEC_PER_MIN);
+    }
+}
+
 /* Nothing happens, and time passes: the job in front is late, so all behind it move. */
 static void a_late_job_moves_the_estimates_behind_it(void **unused)
 {
@@ -270,6 +289,7 @@ int main(void)
         cmocka_unit_test(the_first_in_line_starts_when_its_promise_says),
         cmocka_unit_test(those_in_front_take_their_time),
         cmocka_unit_test(little_history_gives_a_wide_range),
+        cmocka_unit_test(with_little_history_the_range_begins_with_short_runs),
         cmocka_unit_test(a_late_job_moves_the_estimates_behind_it),
         cmocka_unit_test(without_limits_there_is_no_end_in_sight),
         cmocka_unit_test(who_does_not_wait_has_no_estimate),

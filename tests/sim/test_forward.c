@@ -312,6 +312,68 @@ static void a_forecast_without_jobs_is_empty(void **unused)
     forecast_release(&forecast);
 }
 
+/* A job of an hour on the whole machine, each two hours from `first` on. */
+struct repeating {
+    struct lab *lab;
+    usec_t due;
+    uint32_t submitted;
+};
+
+static usec_t next_repeating(void *user)
+{
+    return ((struct repeating *)user)->due;
+}
+
+static int come_repeating(void *user, struct forward *forward, usec_t now, struct error *err)
+{
+    struct repeating *repeating = user;
+    struct event event = { .kind = EVENT_SUBMIT,
+                           .submit = { .id = forward->state->next_id,
+                                       .name = "r",
+                                       .user = "ana",
+                                       .queue = "default",
+                                       .external = "",
+                                       .priority = 1,
+                                       .estimate = USEC_PER_HOUR,
+                                       .request = { .gpu_alternatives = 1,
+                                                    .gpus = { { .count = 4 } },
+                                                    .members = 1,
+                                                    .nodes_min = 1,
+                                                    .nodes_max = 1,
+                                                    .max_duration = USEC_PER_HOUR } } };
+
+    repeating->due = now + 2 * USEC_PER_HOUR;
+    repeating->submitted++;
+    return forward_tell(forward, &event, err);
+}
+
+static void jobs_that_are_planned_run_before_those_that_wait_and_do_not_go_on(void **unused)
+{
+    AUTO(lab) struct lab *lab = small_lab();
+    struct repeating repeating = { .lab = lab, .due = lab->now + SECONDS(60) };
+    struct forward_options options = { .state = lab->state,
+                                       .brain = lab->brain,
+                                       .now = lab->now,
+                                       .user = &repeating,
+                                       .next = next_repeating,
+                                       .come = come_repeating,
+                                       .is_ambient = true };
+    struct outlook_side side = { 0 };
+    struct error err;
+    (void)unused;
+
+    submit(lab, 4, SECONDS(100));
+    submit(lab, 4, SECONDS(50));
+    lab_settle(lab);
+    AUTO(forward) struct forward *forward = forward_create(&options);
+    assert_int_equal(forward_go(forward, &err), 0);
+    assert_int_equal(repeating.submitted, 1);
+    assert_int_equal(forward->jobs.items[1].start, lab->now + SECONDS(100) + USEC_PER_HOUR);
+    outlook_take(forward, &side);
+    assert_int_equal(side.jobs.count, 2);
+    outlook_side_release(&side);
+}
+
 static void describe(void *user, uint64_t id, json_t *view)
 {
     (void)user;
@@ -550,6 +612,7 @@ int main(void)
         cmocka_unit_test(what_waits_for_others_and_for_its_time_starts_then),
         cmocka_unit_test(with_a_grain_only_those_that_wait_start_late),
         cmocka_unit_test(it_ends_when_it_has_taken_its_time),
+        cmocka_unit_test(jobs_that_are_planned_run_before_those_that_wait_and_do_not_go_on),
         cmocka_unit_test(a_forecast_without_jobs_is_empty),
         cmocka_unit_test(both_are_driven_from_the_same_state),
         cmocka_unit_test(what_fails_in_the_other_process_is_told_here),

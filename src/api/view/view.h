@@ -35,8 +35,11 @@ json_t *view_end(const struct api *api, const struct end_estimate *end);
 void say_end(const struct api *api, const struct end_estimate *end, struct text *text);
 /* "in about 25 min (between 10 min and 1 h 10 min, 8 of 10 times)" */
 void say_start(const struct api *api, const struct start_estimate *start, struct text *text);
-/* Changes that would start the job sooner: a list. */
-json_t *view_sooner(const struct api *api, const struct job *job);
+struct advice;
+/* A change that would start the job sooner. */
+json_t *view_advice(const struct api *api, const struct advice *advice);
+/* Nodes with which it would start: a list. */
+json_t *view_node_advice(const struct api *api, const struct job *job);
 
 /* why_times.c: reasons of time and money; false: the reason is of another kind. */
 /* "maintenance service", "reservation demo, for user ana," */

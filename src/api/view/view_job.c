@@ -445,10 +445,24 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
     return view;
 }
 
+/* Cancelled if that is all that went wrong; "": a job has not ended. */
+static const char *group_result(const struct state *state, const struct group *group)
+{
+    uint32_t cancelled = 0;
+
+    if (!group_is_over(group))
+        return "";
+    for (uint64_t id = group->id + 1; group->bad_count > 0 && id <= group->last; id++) {
+        const struct job *job = state_job(state, id);
+        cancelled += job && job->result == RESULT_CANCELLED;
+    }
+    return group->bad_count == 0 ? "ok" : group->bad_count > cancelled ? "failed" : "cancelled";
+}
+
 json_t *view_group(const struct api *api, const struct group *group)
 {
     const struct state *state = api_state(api);
-    const char *result = !group_is_over(group) ? "" : group->bad_count > 0 ? "failed" : "ok";
+    const char *result = group_result(state, group);
 
     return json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:i, s:i, s:i, s:i, s:o, s:o}", "id",
                      (json_int_t)group->id, "kind", group_kind_name(group->kind), "name",

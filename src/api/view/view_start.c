@@ -108,6 +108,12 @@ void say_end(const struct api *api, const struct end_estimate *end, struct text 
 
 void say_start(const struct api *api, const struct start_estimate *start, struct text *text)
 {
+    if (start->known_until > 0) {
+        text_add(text, "not within ");
+        say_wait(text, from_now(api, start->known_until));
+        text_add(text, ", up to which its windows and reservations are known");
+        return;
+    }
     if (start->median == USEC_NEVER) {
         say_open(api, text);
         return;
@@ -219,21 +225,21 @@ static void add_wish(const struct api *api, const struct job *job, json_t *list)
     scale_release(&plan);
 }
 
-json_t *view_sooner(const struct api *api, const struct job *job)
+json_t *view_advice(const struct api *api, const struct advice *advice)
 {
-    struct advice advices[ADVICES_MAX];
+    AUTO_RELEASE(text) struct text text = { 0 }, change = { 0 };
+
+    say_advice(api, advice, &text);
+    say_change(api_state(api), advice, &change);
+    return json_pack("{s:s, s:s, s:b, s:o, s:s}", "kind", advice_name(advice->kind), "change",
+                     text_string(&change), "now", advice->is_now, "start",
+                     view_time(api, advice->start), "text", text_string(&text));
+}
+
+json_t *view_node_advice(const struct api *api, const struct job *job)
+{
     json_t *list = json_array();
 
-    size_t count = sched_advise(api_brain(api), api->inquiry, job, advices);
-    for (size_t i = 0; i < count; i++) {
-        AUTO_RELEASE(text) struct text text = { 0 }, change = { 0 };
-        say_advice(api, &advices[i], &text);
-        say_change(api_state(api), &advices[i], &change);
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:b, s:o, s:s}", "kind", advice_name(advices[i].kind),
-                            "change", text_string(&change), "now", advices[i].is_now, "start",
-                            view_time(api, advices[i].start), "text", text_string(&text)));
-    }
     add_wish(api, job, list);
     return list;
 }

@@ -156,6 +156,20 @@ static void say_never_or_meaning(const struct api *api, const struct job *job,
     }
 }
 
+/* What is in its way comes again and again. */
+static void say_for_ever(const struct job *job, struct text *text)
+{
+    char limit[UNITS_TEXT_SIZE];
+
+    text_add(text, "; it repeats, and the job, ");
+    if (job->max_duration == USEC_NEVER)
+        text_add(text, "which has no time limit,");
+    else
+        text_printf(text, "with its time limit of %s,",
+                    units_format_duration(limit, job->max_duration));
+    text_add(text, " fits between no two of them: it never starts");
+}
+
 static void say(const struct api *api, const struct job *job, const struct why *why, uint32_t ahead,
                 struct text *text)
 {
@@ -244,6 +258,8 @@ static void say(const struct api *api, const struct job *job, const struct why *
     case WHY_TARIFF:
     case WHY_BUDGET:
         why_say_time(api, why, text);
+        if (why->is_forever)
+            say_for_ever(job, text);
         break;
     case WHY_NONE:
     case WHY_NEW:

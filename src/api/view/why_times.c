@@ -72,6 +72,10 @@ static void say_window(const struct api *api, const struct why *why, struct text
 
     text_printf(text, "queue %s may hold at most ", state->queues.items[why->queue].name);
     say_amount(state, text, why->resource, why->most);
+    if (why->is_forever) {
+        text_printf(text, " at times (%s)", window->name);
+        return;
+    }
     if (is_open && why->at == window_next_edge(window, api_now(api)) && why->free <= why->most) {
         text_printf(text, " during %s, which ends ", window->name);
         say_in(api, why->at, text);

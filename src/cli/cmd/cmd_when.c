@@ -349,8 +349,12 @@ static void print(const json_t *reply, const struct options *options, size_t cou
         reply_print(reply);
         return;
     }
+    const json_t *added = json_object_get(reply, "added_nodes");
     if (!field_is_null(reply, "note"))
         say("%s", field_text(reply, "note"));
+    if (json_is_object(added))
+        say("the added nodes cost %.2f per hour, %.2f until the last of the jobs ends",
+            field_real(added, "per_hour"), field_real(added, "cost"));
     if (jobs == 0) {
         talk("no job waits, now or under the change");
         return;

@@ -87,10 +87,23 @@ static void add_device(const struct scenario *scenario, const struct whatif_node
     control_emit(scenario->control, event);
 }
 
-/* CPUs and memory are those of a node with the same GPUs; without one they are unlimited. */
+/* The type of such nodes, as `tarn scale` advises it; NULL: none. */
+static const struct node_type *find_type(const struct state *state,
+                                         const struct whatif_nodes *nodes)
+{
+    LIST_EACH (const struct node_type, type, &state->node_types) {
+        if (type->gpus == nodes->gpus && strcmp(type->model, nodes->model) == 0)
+            return type;
+    }
+    return NULL;
+}
+
+/* CPUs and memory are those of their type, or of a node with the same GPUs; without one they are
+ * unlimited. */
 static void add_node(const struct scenario *scenario, const struct whatif_nodes *nodes)
 {
     const struct state *state = control_state(scenario->control);
+    const struct node_type *type = find_type(state, nodes);
     int64_t like = find_like(state, nodes);
     AUTO_FREE char *name = NULL;
     uint32_t number = 1;
@@ -110,10 +123,33 @@ static void add_node(const struct scenario *scenario, const struct whatif_nodes 
         const struct node *node = &state->nodes.items[state->devices.items[like].node];
         event.node.cpu_milli = node->cpu_milli;
         event.node.memory_mib = node->memory_mib;
+        event.node.price_micro = node->price_micro;
+    }
+    if (type) {
+        event.node.type = type->name;
+        event.node.cpu_milli = type->cpu_milli;
+        event.node.memory_mib = type->memory_mib;
     }
     control_emit(scenario->control, event);
     for (uint32_t i = 0; i < nodes->gpus; i++)
         add_device(scenario, nodes, name, i, like);
+}
+
+int64_t scenario_rate(const struct state *state, const struct whatif *whatif)
+{
+    int64_t rate = 0;
+
+    for (size_t i = 0; i < whatif->node_count; i++) {
+        const struct whatif_nodes *nodes = &whatif->nodes[i];
+        const struct node_type *type = find_type(state, nodes);
+        int64_t like = find_like(state, nodes), each = 0;
+        if (type)
+            each = nodes->is_spot && type->spot_micro > 0 ? type->spot_micro : type->price_micro;
+        else if (like >= 0)
+            each = nodes->gpus * state_price(state, &state->devices.items[like]);
+        rate += nodes->count * each;
+    }
+    return rate;
 }
 
 /* Jobs lose their members on that node. Last member first: a lease shrinks when one is lost. */

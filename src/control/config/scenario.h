@@ -11,6 +11,10 @@
 
 struct whatif;
 
+/* What the nodes cost that it adds, per hour, in millionths of the currency: as their type
+ * (`node_types`), as a node like them, or as their GPUs; 0: not known. */
+int64_t scenario_rate(const struct state *state, const struct whatif *whatif);
+
 int scenario_apply(const struct control *copy, const struct whatif *whatif,
                    const struct identity *who, struct error *err);
 

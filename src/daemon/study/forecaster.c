@@ -7,6 +7,7 @@
 
 #include "daemon/hub.h"
 #include "daemon/study/estimate_book.h"
+#include "daemon/study/planned.h"
 #include "forecast/forecast.h"
 #include "io/copy.h"
 #include "io/log.h"
@@ -25,6 +26,7 @@ enum {
 struct forecaster {
     uv_loop_t *loop;
     struct hub *hub;
+    struct planned *planned;
     struct estimate_book *book;
     struct forecast forecast;
     uint64_t seen; /* the last record when it was made */
@@ -54,7 +56,10 @@ static void make(const struct forecaster *forecaster, usec_t processor, struct f
     struct forecast_ask ask = { .state = state,
                                 .brain = hub_brain(forecaster->hub),
                                 .now = now > state->now ? now : state->now,
-                                .processor = processor };
+                                .processor = processor,
+                                .user = forecaster->planned,
+                                .next = planned_next,
+                                .come = planned_come };
 
     forecast_make(&ask, ret);
 }
@@ -188,6 +193,7 @@ static bool start(struct forecaster *forecaster)
     struct error err;
     uint64_t began = uv_hrtime();
 
+    planned_read(forecaster->planned);
     if (copy_start(live, forecaster, &forecaster->copy, &err) < 0) {
         log_line(LOG_WARNING, "a forecast could not be started reason='%s'", err.text);
         forecaster->allowance = 0;
@@ -290,9 +296,9 @@ static void find_late(struct forecaster *forecaster, usec_t now)
 /* A time of the forecast, for now. */
 static usec_t moved(const struct forecaster *forecaster, usec_t time, usec_t now)
 {
-    if (time == USEC_NEVER || time < forecaster->late_from)
-        return time > now || time == USEC_NEVER ? time : now;
-    return usec_after(time, now - forecaster->late_from);
+    if (time >= forecaster->late_from && time != USEC_NEVER)
+        time = usec_after(time, forecaster->late_at - forecaster->late_from);
+    return time > now ? time : now;
 }
 
 bool forecaster_start(void *user, const struct job *job, struct start_estimate *ret)
@@ -351,12 +357,14 @@ bool forecaster_end(void *user, uint64_t id, struct end_estimate *ret)
 
 /* ---- its life ---- */
 
-struct forecaster *forecaster_create(uv_loop_t *loop, struct hub *hub, const char *path)
+struct forecaster *forecaster_create(uv_loop_t *loop, struct hub *hub, struct planned *planned,
+                                     const char *path)
 {
     struct forecaster *forecaster = mem_zero(1, sizeof(*forecaster));
 
     *forecaster = (struct forecaster){ .loop = loop,
                                        .hub = hub,
+                                       .planned = planned,
                                        .book = estimate_book_create(loop, hub, path),
                                        .allowance = FORECAST_SAVED,
                                        .counted = uv_now(loop) };

@@ -21,9 +21,11 @@ enum { FORECAST_SHARE_PERCENT = 1 };
 
 struct forecaster;
 struct hub;
+struct planned;
 
 /* path: the file for the estimates (daemon/study/estimate_book.h) */
-struct forecaster *forecaster_create(uv_loop_t *loop, struct hub *hub, const char *path);
+struct forecaster *forecaster_create(uv_loop_t *loop, struct hub *hub, struct planned *planned,
+                                     const char *path);
 void forecaster_destroy(struct forecaster *forecaster); /* NULL is fine; before the loop ends */
 
 /* forecaster: a struct forecaster. These functions fill a port (api/ports.h). */

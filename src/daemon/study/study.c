@@ -15,6 +15,7 @@
 #include "daemon/forward_control.h"
 #include "daemon/hub.h"
 #include "daemon/study/forecaster.h"
+#include "daemon/study/planned.h"
 #include "forecast/outlook.h"
 #include "io/copy.h"
 #include "io/log.h"
@@ -108,6 +109,23 @@ static usec_t processor_time(const struct studies *studies)
     return part < PROCESSOR_MAX ? part : PROCESSOR_MAX;
 }
 
+/* What is added is there, and costs, until the last of the jobs ends. */
+static json_t *view_added(const struct work *work, const struct outlook_ask *outlook)
+{
+    double per_hour = (double)work->study->rate / 1e6;
+    usec_t until = outlook->from;
+
+    if (work->study->rate == 0)
+        return json_null();
+    LIST_EACH (const struct forward_job, job, &outlook->change->jobs) {
+        if (job->was_active || job->start >= 0)
+            until = job->end > until && job->work != USEC_NEVER ? job->end : until;
+    }
+    return json_pack("{s:f, s:f, s:o}", "per_hour", per_hour, "cost",
+                     per_hour * (double)(until - outlook->from) / (double)USEC_PER_HOUR, "until",
+                     json_time(until + outlook->wall_ahead));
+}
+
 static int compare(struct work *work, const struct forward_options *forward, json_t **ret,
                    struct error *err)
 {
@@ -127,6 +145,7 @@ static int compare(struct work *work, const struct forward_options *forward, jso
         *ret = outlook_view(&outlook);
         json_object_set_new(*ret, "from", json_time(forward->now + outlook.wall_ahead));
         json_object_set_new(*ret, "note", json_pack("s?", work->study->note));
+        json_object_set_new(*ret, "added_nodes", view_added(work, &outlook));
     }
     return code;
 }
@@ -145,6 +164,60 @@ static int answer(const struct work *work, const struct forward_options *options
     return 0;
 }
 
+/* ---- several changes ---- */
+
+struct turn {
+    const struct work *work;
+    const struct forward_options *options;
+};
+
+static void live_turn(void *user, int fd)
+{
+    const struct turn *turn = user;
+    struct error err = { "" };
+    json_t *said = NULL;
+
+    int code = answer(turn->work, turn->options, &said, &err);
+    if (code == 0)
+        say_answer(fd, said);
+    else
+        say_failure(fd, code, err.text);
+}
+
+/* What was said in a copy; null: nothing. */
+static json_t *take_turn(struct turn *turn, uint32_t number)
+{
+    AUTO_RELEASE(text) struct text bytes = { 0 };
+    struct copy copy;
+    json_t *said = NULL;
+    struct error err;
+
+    turn->work->study->turn = number;
+    if (copy_start(live_turn, turn, &copy, &err) < 0)
+        return json_null();
+    while (copy_read(&copy, &bytes))
+        continue;
+    copy_end(&copy);
+    if (bytes.length > 1 && bytes.bytes[0] == '+')
+        said = json_loadb(bytes.bytes + 1, bytes.length - 1, 0, NULL);
+    return said ? said : json_null();
+}
+
+static json_t *answer_turns(const struct work *work, const struct forward_options *options)
+{
+    struct api_study *study = work->study;
+    struct forward_options part = *options;
+    struct turn turn = { work, &part };
+    json_t *turns = json_array();
+
+    part.processor = options->processor / study->turns;
+    for (uint32_t i = 0; i < study->turns; i++)
+        json_array_append_new(turns, take_turn(&turn, i));
+    json_t *said = study->conclude(study, turns);
+    json_decref(turns);
+    return said;
+}
+
 static int work_out(struct work *work, json_t **ret, struct error *err)
 {
     struct hub *hub = work->studies->options.hub;
@@ -152,8 +225,16 @@ static int work_out(struct work *work, json_t **ret, struct error *err)
     struct forward_options options = { .state = hub_state(hub),
                                        .brain = hub_brain(hub),
                                        .now = clock > state ? clock : state,
-                                       .processor = processor_time(work->studies) };
+                                       .processor = processor_time(work->studies),
+                                       .user = work->studies->options.planned,
+                                       .next = planned_next,
+                                       .come = planned_come,
+                                       .is_ambient = true };
 
+    if (work->study->turns > 0) {
+        *ret = answer_turns(work, &options);
+        return 0;
+    }
     return work->study->answer ? answer(work, &options, ret, err)
                                : compare(work, &options, ret, err);
 }
@@ -314,12 +395,18 @@ static void on_look(uv_timer_t *timer)
              &err);
 }
 
-static int check_count(const struct studies *studies, const struct identity *who, struct error *err)
+/* Those of several turns are a part of an answer that is wanted now, and short. */
+static int check_count(const struct studies *studies, const struct api_study *study,
+                       struct error *err)
 {
-    if (studies->count >= STUDIES_MAX)
+    const struct identity *who = study->who;
+    unsigned most = study->turns > 0 ? STUDIES_MAX + STUDIES_OF_TURNS_MAX : STUDIES_MAX;
+
+    if (studies->count >= most)
         return error_set(err, -EDQUOT, "%d studies are running already; try again", STUDIES_MAX);
     for (const struct work *at = studies->first; at; at = at->next) {
-        if (!who->is_admin && identity_owns(at->study->who, who->uid))
+        if (!who->is_admin && study->turns == 0 && at->study->turns == 0 &&
+            identity_owns(at->study->who, who->uid))
             return error_set(err, -EDQUOT, "a study of yours is running already; try again");
     }
     return 0;
@@ -345,6 +432,7 @@ static int begin(struct studies *studies, struct api_study *study, struct error 
         study->complete(study);
     struct work *work = mem_zero(1, sizeof(*work));
     *work = (struct work){ .studies = studies, .study = study };
+    planned_read(studies->options.planned);
     int code = copy_start(study->change ? live_what_if : live_program, work, &work->copy, err);
     if (code < 0) {
         free(work);
@@ -363,7 +451,7 @@ static void start_waiting(struct studies *studies)
     for (size_t i = 0; !studies->is_closing && i < studies->waiting.count;) {
         struct api_study *study = studies->waiting.items[i];
         struct error err;
-        if (check_count(studies, study->who, &err) < 0) {
+        if (check_count(studies, study, &err) < 0) {
             i++;
             continue;
         }
@@ -379,7 +467,7 @@ int studies_start(void *user, struct api_study *study, struct error *err)
 {
     struct studies *studies = user;
 
-    int code = check_count(studies, study->who, err);
+    int code = check_count(studies, study, err);
     if (code < 0 && study->answer && studies->waiting.count < STUDIES_WAITING_MAX) {
         list_add(&studies->waiting, study);
         return 0;

@@ -11,23 +11,26 @@
  * Order of calls:  create, start*, destroy. done is called from the loop, and by destroy
  * Limits:          STUDIES_MAX at a time, and one for each user who is not an administrator.
  *                  Questions with their own answer (api_study.answer) are short: up to
- *                  STUDIES_WAITING_MAX of them wait
+ *                  STUDIES_WAITING_MAX of them wait. Beside these, STUDIES_OF_TURNS_MAX questions
+ *                  with several changes (api_study.turns) run
  */
 
 #include <uv.h>
 
 #include "api/ports.h"
 
-enum { STUDIES_MAX = 2, STUDIES_WAITING_MAX = 100 };
+enum { STUDIES_MAX = 2, STUDIES_OF_TURNS_MAX = 2, STUDIES_WAITING_MAX = 100 };
 
 struct forecaster;
 struct hub;
+struct planned;
 struct studies;
 
 struct studies_options {
     uv_loop_t *loop;
     struct hub *hub;
     struct forecaster *forecaster;
+    struct planned *planned;
     const char *state_dir;
     usec_t limit; /* time limit of a study */
     usec_t grace; /* default grace period of jobs */

@@ -24,6 +24,17 @@ static usec_t latest_start(const struct state *state, const struct job *job)
     return job->deadline - run - run / 8;
 }
 
+usec_t tariff_opens_at(const struct state *state, const struct job *job, usec_t at)
+{
+    usec_t cheap = job->tariff_most > 0 ? agenda_cheap_at(&state->agenda, job->tariff_most - 1u, at)
+                                        : USEC_NEVER;
+    if (cheap == USEC_NEVER)
+        return at; /* there are no such hours: nothing to wait for */
+    usec_t latest = latest_start(state, job);
+    usec_t opens = cheap < latest ? cheap : latest;
+    return opens > at ? opens : at;
+}
+
 static bool tariff_allows(struct brain *brain, const struct job *job, struct why *why)
 {
     const struct agenda *agenda = &brain->state->agenda;
@@ -31,11 +42,7 @@ static bool tariff_allows(struct brain *brain, const struct job *job, struct why
 
     if (job->tariff_most == 0 || agenda->factor_milli < job->tariff_most)
         return true;
-    usec_t cheap = agenda_cheap_at(agenda, job->tariff_most - 1u, now);
-    if (cheap == USEC_NEVER)
-        return true; /* there are no such hours: nothing to wait for */
-    usec_t latest = latest_start(brain->state, job);
-    usec_t at = cheap < latest ? cheap : latest;
+    usec_t at = tariff_opens_at(brain->state, job, now);
     if (at <= now)
         return true;
     brain_review(brain, at);

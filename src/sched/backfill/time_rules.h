@@ -24,6 +24,9 @@ struct pending_bucket;
 bool time_rules_allow(struct brain *brain, const struct job *job, const struct amounts *wanted,
                       struct why *why);
 
+/* The first time from `at` on at which the tariff lets the job start. */
+usec_t tariff_opens_at(const struct state *state, const struct job *job, usec_t at);
+
 /* If an open window sets the limit, turn why from QUOTA into WINDOW. */
 void time_rules_name_window(const struct state *state, struct why *why);
 

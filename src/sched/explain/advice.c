@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "sched/explain/inquiry.h"
+#include "sched/explain/openings.h"
+#include "sched/grant.h"
 #include "sched/ordering/quota_check.h"
 
 enum {
@@ -113,7 +115,7 @@ static bool fits_now(const struct stranger *stranger)
 
     quota_least(state, stranger->request, &ask.amounts);
     if ((array && array->active_count >= array->max_running) || is_barred(brain, stranger) ||
-        !quota_allows(state, &ask, &why) ||
+        !brain_rules_allow(brain, &stranger->job, &ask, &why) ||
         !reserved_share_allows(&brain->reserved_shares, state, &turn, &why))
         return false;
     arena_clear(&brain->arena);
@@ -122,7 +124,8 @@ static bool fits_now(const struct stranger *stranger)
     query.shapes = NULL;
     query.promises = &promises;
     query.end = end;
-    return place_job(&query, &brain->arena, &lease, &why);
+    return place_job(&query, &brain->arena, &lease, &why) &&
+           brain_may_have(brain, &stranger->job, &lease, &why);
 }
 
 static bool starts_now(struct inquiry *inquiry, const struct job *like,
@@ -146,7 +149,8 @@ bool sched_estimate_like(const struct brain *brain, struct inquiry *inquiry, con
     make_stranger(inquiry, &stranger, like, request);
     bool fits = like->begin <= now && fits_now(&stranger);
     if (fits)
-        *ret_estimate = (struct start_estimate){ now, now, now, now, 0, false };
+        *ret_estimate =
+            (struct start_estimate){ .low = now, .median = now, .high = now, .limits_only = now };
     else
         estimate_start(own,
                        &(struct estimate_ask){ &stranger.job, stranger.request, &stranger.bucket },
@@ -254,27 +258,56 @@ static void try_gpus(struct advising *advising)
         try_later(advising, &advice);
 }
 
-/* Ends that are early enough for those in front. The longest that is enough. */
+/* Whether what repeats leaves no time for it. */
+static bool why_is_for_ever(const struct advising *advising)
+{
+    return sched_first_opening(advising->brain, advising->inquiry, advising->job,
+                               advising->brain->state->now, NULL) == USEC_NEVER;
+}
+
+/* A limit that ends in time, with some slack; 0: there is none that is shorter than now. */
+static usec_t limit_within(const struct advising *advising, usec_t time)
+{
+    if (time == USEC_NEVER)
+        return 0;
+    usec_t limit = time - time / LIMIT_SLACK_PART - USEC_PER_SEC;
+
+    limit -= limit % USEC_PER_SEC;
+    return limit >= USEC_PER_SEC && limit < advising->job->max_duration ? limit : 0;
+}
+
+static void try_limit_until(struct advising *advising, struct advice *advice, usec_t at,
+                            usec_t *best)
+{
+    usec_t now = advising->brain->state->now;
+    usec_t limit = at > now ? limit_within(advising, at == USEC_NEVER ? at : at - now) : 0;
+
+    if (limit <= *best)
+        return;
+    advice->max_duration = limit;
+    *best = is_good(advising, advice) ? limit : *best;
+}
+
+/* Ends that are early enough for those in front, and for windows and reservations. The longest that
+ * is enough; else one that fits between what repeats. */
 static void try_limit(struct advising *advising)
 {
     const struct brain *brain = &advising->inquiry->own;
     const struct promises *promises = &brain->reserve.promises;
     struct advice advice = as_it_is(advising, ADVICE_LIMIT);
+    struct sched_edges edges;
     usec_t best = 0;
 
-    for (size_t i = 0; i < promises->count + brain->reserved_shares.count; i++) {
-        usec_t at = i < promises->count ? promises->held.items[i].at
-                                        : brain->reserved_shares.items[i - promises->count].at;
-        if (at == USEC_NEVER || at <= brain->state->now)
-            continue;
-        usec_t limit = at - brain->state->now;
-        limit -= limit / LIMIT_SLACK_PART + USEC_PER_SEC;
-        limit -= limit % USEC_PER_SEC;
-        if (limit < USEC_PER_SEC || limit >= advising->job->max_duration || limit <= best)
-            continue;
-        advice.max_duration = limit;
-        best = is_good(advising, &advice) ? limit : best;
-    }
+    for (size_t i = 0; i < promises->count; i++)
+        try_limit_until(advising, &advice, promises->held.items[i].at, &best);
+    for (size_t i = 0; i < brain->reserved_shares.count; i++)
+        try_limit_until(advising, &advice, brain->reserved_shares.items[i].at, &best);
+    sched_next_edges(advising->brain, advising->inquiry, advising->job, &edges);
+    for (uint32_t i = 0; i < edges.count; i++)
+        try_limit_until(advising, &advice, edges.at[i], &best);
+    advice.is_now = best > 0;
+    if (best == 0 && why_is_for_ever(advising))
+        best = limit_within(advising, edges.longest_gap);
     advice.max_duration = best;
     if (best > 0)
         advising->advices[advising->count++] = advice;

@@ -2,6 +2,7 @@
 /* The answers to questions about a waiting job and about where a queue stands. */
 #include "sched/explain/inquiry.h"
 
+#include "sched/explain/openings.h"
 #include "sched/job_facts.h"
 #include "sched/ordering/fair_share.h"
 #include "sched/ordering/quota_check.h"
@@ -156,6 +157,20 @@ bool job_can_start(const struct state *state, const struct job *job)
     return false;
 }
 
+/* What repeats too often for the job is in its way, whatever else is missing now. */
+static void why_for_ever(struct inquiry *inquiry, const struct brain *brain, const struct job *job,
+                         struct why *why)
+{
+    struct why shut;
+
+    if (why_is_never(why->kind) ||
+        sched_first_opening(brain, inquiry, job, brain->state->now, &shut) != USEC_NEVER)
+        return;
+    *why = shut;
+    why->is_forever = true;
+    why->at = USEC_NEVER;
+}
+
 void sched_why(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
                struct why *ret_why, uint32_t *ret_ahead)
 {
@@ -164,14 +179,17 @@ void sched_why(const struct brain *brain, struct inquiry *inquiry, const struct 
     *ret_why = (struct why){ .kind = WHY_NONE };
     if (job->state == JOB_HELD)
         ret_why->kind = WHY_HELD;
-    else if (job->state == JOB_WAITING)
+    else if (job->state == JOB_WAITING) {
         why_waiting(brain, job, ret_why);
+        why_for_ever(inquiry, brain, job, ret_why);
+    }
     if (job->state != JOB_QUEUED)
         return;
     *ret_why = job->pending_bucket->why;
     if (ret_why->kind >= WHY_GPUS && ret_why->kind <= WHY_POOL_MIN &&
         !why_is_of_quota(ret_why->kind) && !is_beyond_limits(brain->state, job, ret_why))
         why_no_room(inquiry, brain, job, ret_why);
+    why_for_ever(inquiry, brain, job, ret_why);
     if (job != job->pending_bucket->first && !why_is_of_time(ret_why->kind))
         ret_why->at = 0; /* the promise is the head's */
     for (const struct job *at = job->pending_bucket->first; ret_ahead && at != job;

@@ -21,6 +21,7 @@ static void release(struct inquiry *inquiry)
     struct brain *own = &inquiry->own;
 
     fleet_release(&own->fleet);
+    fleet_release(&inquiry->empty);
     fragmentation_release(&own->typical);
     scorer_release(&own->scorer);
     shapes_release(&own->shapes);

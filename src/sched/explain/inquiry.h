@@ -32,6 +32,8 @@ struct inquiry {
     struct layout layout;       /* made from the state */
     struct keepouts keepouts;   /* made from the state, if the brain's are out of date */
     struct class_table classes; /* of hypothetical requests */
+    struct fleet empty;         /* the nodes with nothing on them */
+    uint64_t empty_for;         /* the layout that it is for; 0: none */
 };
 
 /* The asker's brain, updated to the other one. Its arena is cleared. */

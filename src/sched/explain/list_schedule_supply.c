@@ -99,6 +99,9 @@ static usec_t run_as_estimated(const struct schedule *walk, usec_t known, usec_t
     return run < limit ? run : limit;
 }
 
+/* Where little is known, a job may end so early: as the 10 % quantile of run_time.h. */
+enum { SOON_OF_LIMIT = 1024, SOON_OF_RUN = 16 };
+
 /* Run time from its start on; elapsed: of that. USEC_NEVER: not known. */
 usec_t schedule_run_of(const struct schedule *walk, const struct job *job, usec_t elapsed)
 {
@@ -122,13 +125,15 @@ usec_t schedule_run_of(const struct schedule *walk, const struct job *job, usec_
         walk->estimator->is_asked && history_comparable(&state->history, &described) < HISTORY_FEW;
     walk->estimator->is_thin = is_thin;
     history_guess(&state->history, &described, &guess);
+    bool is_soon = is_thin && walk->mode == SCHEDULE_SOON;
     if (!guess.is_known || (is_thin && walk->mode == SCHEDULE_LATE))
-        return limit;
+        return is_soon && limit != USEC_NEVER ? limit / SOON_OF_LIMIT : limit;
     usec_t run = history_quantile(&state->history, &described, job->run->attained + elapsed,
                                   percents[walk->mode]);
     if (run == USEC_NEVER || run - job->run->attained > limit)
         return limit;
-    return run - job->run->attained;
+    run -= job->run->attained;
+    return is_soon ? run / SOON_OF_RUN : run;
 }
 
 void schedule_weigh(const struct schedule *walk, int64_t milli, usec_t run, bool is_thin)

@@ -39,6 +39,7 @@ struct start_estimate {
     usec_t limits_only;       /* if all jobs ran to their limits, and no other job came */
     usec_t guaranteed;        /* sched_guaranteed_start(); 0: it was not asked */
     bool is_open;             /* a job without a time limit holds what it needs */
+    usec_t known_until;       /* it starts after this time, up to which windows are known; 0: no */
 };
 
 /* When a job or a group will have ended: the same for its end. */

@@ -76,19 +76,21 @@ static struct commitment *commitment_of(struct brain *brain, uint32_t payer, enu
     return &budgets->items[budgets->count - 1];
 }
 
-/* Jobs like it may have ended at once: it costs something all the same. */
+/* From `start` on, in this period. Jobs like it may have ended at once: it costs something all the
+ * same. */
 static int64_t cost_of(const struct state *state, const struct account *account,
-                       enum account_kind kind, const struct amounts *amounts, usec_t run)
+                       enum account_kind kind, const struct amounts *amounts, usec_t start,
+                       usec_t run)
 {
-    usec_t end = usec_after(state->now, run > 0 ? run : 1);
+    usec_t end = usec_after(start, run > 0 ? run : 1);
     usec_t until = counts_until(state, end, period_end(state, account));
 
-    assert(until >= state->now);
+    assert(until >= start);
     if (kind == ACCOUNT_GPU_TIME)
-        return account_time_of(amounts->of[RESOURCE_GPUS], until - state->now);
+        return account_time_of(amounts->of[RESOURCE_GPUS], until - start);
     return account_money_of(state_least_rate_of(state, amounts),
                             agenda_clock(&state->agenda, until) -
-                                agenda_clock(&state->agenda, state->now));
+                                agenda_clock(&state->agenda, start));
 }
 
 static bool account_allows(struct brain *brain, const struct job *job, uint32_t number,
@@ -100,7 +102,7 @@ static bool account_allows(struct brain *brain, const struct job *job, uint32_t 
 
     state_accounts(state, number, state->now, accounts);
     const struct account *account = &accounts[kind];
-    int64_t own = cost_of(state, account, kind, amounts, run_time_usual(state, job));
+    int64_t own = cost_of(state, account, kind, amounts, state->now, run_time_usual(state, job));
     if (own == 0)
         return true;
     int64_t committed = commitment_of(brain, number, kind)->amount;
@@ -145,9 +147,9 @@ void budget_take(struct brain *brain, const struct job *job, const struct amount
         const struct payer *payer = &state->payers.items.items[known->payer];
         if (!state_is_paid_by(state, job, payer))
             continue;
-        known->amount = add(known->amount,
-                            cost_of(state, &payer->accounts[known->account],
-                                    (enum account_kind)known->account, amounts, job->run->window));
+        known->amount = add(known->amount, cost_of(state, &payer->accounts[known->account],
+                                                   (enum account_kind)known->account, amounts,
+                                                   state->now, job->run->window));
     }
 }
 
@@ -170,4 +172,46 @@ usec_t budget_used_up_at(const struct state *state, uint32_t number, enum accoun
     uint64_t parts = kind == ACCOUNT_MONEY ? (uint64_t)USEC_PER_HOUR * 1000 : 1000;
     wide_t time = ((wide_t)(uint64_t)left * parts - accounts[kind].rest + speed - 1) / speed;
     return time < (wide_t)(USEC_NEVER - state->now) ? state->now + (usec_t)time : USEC_NEVER;
+}
+
+/* A cost that is counted up to the end of the period falls towards it. */
+static usec_t account_opens_at(const struct state *state, uint32_t number, enum account_kind kind,
+                               const struct amounts *amounts, usec_t run)
+{
+    struct account accounts[ACCOUNTS];
+
+    state_accounts(state, number, state->now, accounts);
+    const struct account *account = &accounts[kind];
+    int64_t left = account->most - account->spent;
+    usec_t low = state->now, high = period_end(state, account);
+    int64_t own = cost_of(state, account, kind, amounts, low, run);
+    if (own == 0 || own <= left || own > account->most || high == USEC_NEVER ||
+        (kind == ACCOUNT_MONEY && state->agenda.tariffs.count > 0))
+        return low;
+    while (high - low > USEC_PER_SEC) {
+        usec_t middle = low + (high - low) / 2;
+        if (cost_of(state, account, kind, amounts, middle, run) <= left)
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
+}
+
+usec_t budget_opens_at(const struct state *state, const struct job *job,
+                       const struct amounts *amounts)
+{
+    usec_t run = run_time_usual(state, job), latest = state->now;
+
+    for (struct payer_walk at = payers_first(state, job); at.payer != PAYER_NONE;
+         payers_next(state, &at)) {
+        const struct payer *payer = &state->payers.items.items[at.payer];
+        for (enum account_kind kind = 0; kind < ACCOUNTS; kind++) {
+            if (payer->accounts[kind].most == ACCOUNT_NO_BUDGET)
+                continue;
+            usec_t opens = account_opens_at(state, at.payer, kind, amounts, run);
+            latest = opens > latest ? opens : latest;
+        }
+    }
+    return latest;
 }

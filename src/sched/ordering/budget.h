@@ -35,6 +35,11 @@ bool budget_allows(struct brain *brain, const struct job *job, const struct amou
 /* The job was granted these amounts. */
 void budget_take(struct brain *brain, const struct job *job, const struct amounts *amounts);
 
+/* The first time at which what was spent allows the job, if running jobs cost no more; at most the
+ * next period. For a job that a period never allows: now. */
+usec_t budget_opens_at(const struct state *state, const struct job *job,
+                       const struct amounts *amounts);
+
 /* When a budget will be used up if nothing changes; USEC_NEVER: not in this hour of the tariff, or
  * there is no budget. */
 usec_t budget_used_up_at(const struct state *state, uint32_t payer, enum account_kind kind);

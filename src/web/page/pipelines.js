@@ -9,7 +9,7 @@ const CLASSES = { ok: "good", failed: "bad", lost: "bad", timeout: "bad", out_of
 function progress(one) { return one.ended_count + " of " + one.job_count + " jobs ended"; }
 
 function stateOf(one) {
-  if (one.result) return one.results && Object.keys(one.results).join() === "cancelled" ? "cancelled" : one.result; // it never ran
+  if (one.result) return one.result;
   if (one.active_count) return "running";
   return one.ended_count ? "partly done" : "waiting";
 }
