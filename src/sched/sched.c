@@ -278,6 +278,21 @@ static bool makes_sick(const struct state *state, const struct event *event)
     return device >= 0 && state->devices.items[device].sick;
 }
 
+/* Whether the event is ASSIGNED, and the job holds a faulty device: before or after, it may be
+ * another job's by the exchange. */
+static bool assigns_sick(const struct state *state, const struct event *event)
+{
+    const struct job *job =
+        event->kind == EVENT_ASSIGNED ? state_job(state, event->assigned.job) : NULL;
+    const struct lease *lease = job ? job->run->lease : NULL;
+
+    for (uint32_t i = 0; lease && i < lease->slices_count; i++) {
+        if (state->devices.items[lease->slices[i].device].sick)
+            return true;
+    }
+    return false;
+}
+
 static void note_world(struct brain *brain, const struct event *event)
 {
     int64_t queue =
@@ -324,7 +339,9 @@ int sched_fold(struct brain *brain, const struct event *event, struct error *err
     estimator_forget(&brain->estimator);
     bool had_windows = brain->state->agenda.windows.count > 0;
     bool had_limits = has_limits(brain->state, event);
+    brain->is_sick |= assigns_sick(brain->state, event);
     int code = state_apply(brain->state, event, err);
+    brain->is_sick |= assigns_sick(brain->state, event);
     if (event_is_of_world(event->kind))
         note_world(brain, event);
     bool is_sorted = event->kind != EVENT_RESERVATION && event->kind != EVENT_RESERVATION_REMOVE &&
