@@ -477,6 +477,30 @@ static void do_gpus(struct run *run)
     }
 }
 
+static int64_t device_at(struct run *run, int at)
+{
+    int64_t number = state_find_device(run->lab->state, word(run, at));
+
+    if (number < 0)
+        fail(run, "no device %s", word(run, at));
+    return number;
+}
+
+/* The engine chose this device for the only member. */
+static void do_assigned(struct run *run)
+{
+    const struct job *job = state_job(run->lab->state, id_at(run, 1));
+    struct event_held held = { .device = (uint32_t)device_at(run, 2) };
+
+    if (!job || !job_is_active(job))
+        fail(run, "no running job %s", word(run, 1));
+    tell(run, &(struct event){ .kind = EVENT_ASSIGNED,
+                               .assigned = { .job = job->id,
+                                             .attempt = job->run->attempt,
+                                             .devices = &held,
+                                             .devices_count = 1 } });
+}
+
 /* Also how much of its memory strangers have: foreign=10G. */
 static void do_health(struct run *run, const char *sick)
 {
@@ -486,9 +510,7 @@ static void do_health(struct run *run, const char *sick)
 
     for (uint8_t i = 0; jobs && i < HARMS; i++)
         harm = strcmp(jobs, harms[i]) == 0 ? i : harm;
-    int64_t number = state_find_device(run->lab->state, word(run, 1));
-    if (number < 0)
-        fail(run, "no device %s", word(run, 1));
+    int64_t number = device_at(run, 1);
 
     const struct device *device = &run->lab->state->devices.items[number];
     AUTO_FREE char *uuid = mem_string(device->uuid);
@@ -1159,6 +1181,7 @@ static void do_line(struct run *run)
         { "settings", do_settings }, { "started", do_started },
         { "ended", do_ended },       { "interrupt", do_interrupt },
         { "type", do_type },         { "properties", do_properties },
+        { "assigned", do_assigned },
     };
     static const struct {
         const char *name;
