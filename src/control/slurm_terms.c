@@ -207,9 +207,10 @@ static int settle_whole(const struct state *state, struct job_draft *draft, stru
     const struct whole whole = find_whole(state, request, &count);
     if (count != 1)
         return fail_whole(draft, err,
-                          count == 0 ? "no node has what the job requests beside it"
-                                     : "the nodes that can run the job are of different sizes; "
-                                       "expected the gpus, cpus and memory of the wanted node");
+                          state->nodes.count == 0 ? "no node is known yet; expected it later"
+                          : count == 0            ? "no node has what the job requests beside it"
+                                       : "the nodes that can run the job are of different sizes; "
+                                         "expected the gpus, cpus and memory of the wanted node");
     if (draft->exclusive) {
         request->cpu_milli = whole.cpu_milli;
         request->cpu_given = true;

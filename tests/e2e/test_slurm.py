@@ -497,7 +497,7 @@ def test_script_7_is_fed_to_sbatch(cluster):
 
 
 @pytest.mark.parametrize("lines, name", [
-    ("--ntasks=1\n--mem=32G\n-p gpu\n--mail-type=END,TIME_LIMIT_80", "--mail-type"),
+    ("--ntasks=1\n--mem=32G\n-p gpu\n--mail-type=END,TIME_LIMIT_80\n--tmp=8G", "--tmp"),
     ("--nodes=2\n--ntasks-per-node=4\n--gpus-per-node=4", "--nodes"),
     ("--ntasks-per-node=4\n--gpus-per-node=4\n--signal=B:SIGSTOP@120", "--signal"),
     ("--ntasks=4\n--gres=gpu:4\n--gres-flags=enforce-binding", "--gres-flags"),

@@ -328,11 +328,18 @@ static void mail_is_as_slurm_has_it(void **state)
     AUTO_FREE char *some = result_of("--mail-type=End,FAIL", NULL, NULL);
     AUTO_FREE char *none = result_of("--mail-user ana@a.org --mail-type NONE", NULL, NULL);
     AUTO_FREE char *own = result_of("--mail ana@a.org --notify fail", NULL, NULL);
+    AUTO_FREE char *notes = NULL;
+    AUTO_FREE char *limit =
+        result_of("--mail-type=END,TIME_LIMIT_80 --mail-user ana@a.org", NULL, &notes);
+    AUTO_FREE char *never = result_of("--mail-type=time_limit --mail-user ana@a.org", NULL, NULL);
     (void)state;
 
     assert_string_equal(all, "{\"mail\":\"ana@a.org\",\"notify\":\"begin,end,fail,requeue\"}");
     assert_string_equal(some, "{\"notify\":\"end,fail\"}");
     assert_string_equal(none, "{}");
+    assert_string_equal(limit, "{\"mail\":\"ana@a.org\",\"notify\":\"end\"}");
+    assert_string_equal(notes, "[\"--mail-type=TIME_LIMIT_80: not supported, ignored\"]");
+    assert_string_equal(never, "{}");
     assert_string_equal(own, "{\"mail\":\"ana@a.org\",\"notify\":\"fail\"}");
 }
 
@@ -370,8 +377,8 @@ static void a_bad_command_line_is_refused_in_words(void **state)
         { "-C a --where b", "--where: --constraint is given already, expected one of them" },
         { "--gpus 1 --gpu-bind=closest", "--gpu-bind: 'closest': expected none, or per_task:N "
                                          "with --gpus-per-task=N, which binds GPUs to tasks" },
-        { "--mail-type END,TIME_LIMIT",
-          "--mail-type: 'TIME_LIMIT': expected NONE, BEGIN, END, FAIL, REQUEUE or ALL" },
+        { "--mail-type END,TIME_LIMITS",
+          "--mail-type: 'TIME_LIMITS': expected NONE, BEGIN, END, FAIL, REQUEUE or ALL" },
         { "--mail-type END --notify fail",
           "--notify: --mail-type is given already, expected one of them" },
         { "--ntasks-per-gpu 1", "--ntasks-per-gpu: not supported; use --ntasks and "

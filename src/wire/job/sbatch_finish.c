@@ -699,6 +699,23 @@ static int read_open_mode(struct sbatch *sbatch, struct error *err)
     return 0;
 }
 
+/* A time at which Slurm sends mail and tarn does not. */
+static bool note_mail(struct sbatch *sbatch, const struct sbatch_given *option, const char *word)
+{
+    static const char *const times[] = { "TIME_LIMIT",     "TIME_LIMIT_90",
+                                         "TIME_LIMIT_80",  "TIME_LIMIT_50",
+                                         "INVALID_DEPEND", "STAGE_OUT",
+                                         "ARRAY_TASKS",    NULL };
+    AUTO_FREE char *words = mem_printf("--mail-type=%s: not supported, ignored", word);
+    bool is_time = false;
+
+    for (size_t i = 0; times[i]; i++)
+        is_time |= strcasecmp(times[i], word) == 0;
+    if (is_time)
+        sbatch_note(sbatch, option->place, words);
+    return is_time;
+}
+
 /* Slurm sends mail only for --mail-type, and --mail-user alone means nothing. */
 static int read_mail(struct sbatch *sbatch, struct error *err)
 {
@@ -723,11 +740,14 @@ static int read_mail(struct sbatch *sbatch, struct error *err)
             is_known = true;
             text_printf(&words, "%s%s", words.length > 0 ? "," : "", known[i]);
         }
-        if (!is_known)
+        if (!is_known && !note_mail(sbatch, option, word))
             return fail(option, err, "'%.40s': expected NONE, BEGIN, END, FAIL, REQUEUE or ALL",
                         word);
     }
-    json_object_set_new(sbatch->job, "notify", json_string(text_string(&words)));
+    if (words.length > 0)
+        json_object_set_new(sbatch->job, "notify", json_string(text_string(&words)));
+    else
+        json_object_del(sbatch->job, "mail");
     return 0;
 }
 
