@@ -209,6 +209,7 @@ static int read_begin(const struct control *control, const struct reader *reader
     if (at) {
         code = when_parse("begin", at, wall, &begin, reader->err);
         delay = code == 0 ? begin - wall : 0;
+        update->begin_is_wall = true;
     }
     update->has_begin = true;
     update->begin = delay > 0 ? control_now(control) + delay : 0;

@@ -102,7 +102,8 @@ static void emit_on(const struct control *control, struct job_change *wish, cons
                                               .queue = wish->queue,
                                               .max_duration = wish->max_duration,
                                               .has_begin = wish->has_begin,
-                                              .begin = wish->begin };
+                                              .begin = wish->begin,
+                                              .begin_is_wall = wish->begin_is_wall };
     if (wish->kind == EVENT_CANCEL)
         event.cancel.user = wish->who->name;
     if (wish->kind == EVENT_CHECKPOINT)

@@ -26,6 +26,7 @@ struct job_change {
     char queue[REQUEST_NAME_SIZE]; /* "": unchanged */
     usec_t max_duration;           /* 0: unchanged */
     usec_t begin;
+    bool begin_is_wall;          /* a date or a time of day */
     bool follows;                /* requeue a stage and all stages that follow it */
     enum requeue_resume resumes; /* of a requeue; set by job_change() */
     /* The changed jobs; the caller releases the list. */

@@ -42,6 +42,7 @@ int resubmit(const struct control *control, const struct resubmission *wish, uin
             .request = *wish->request,
             .priority = job->priority,
             .begin = job->begin,
+            .wall_times = job->wall_times,
             .retry = job->retry_max,
             .launch = job->launch,
             .grace = job->grace,

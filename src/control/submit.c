@@ -310,6 +310,7 @@ static uint64_t emit_draft(struct emitting *emitting, const struct stage_draft *
         .request = draft->request,
         .priority = draft->priority,
         .begin = draft->begin_delay > 0 ? now + draft->begin_delay : 0,
+        .wall_times = (draft->begin_at ? WALL_BEGIN : 0) | (draft->deadline_at ? WALL_DEADLINE : 0),
         .held = draft->hold,
         .retry = draft->retry,
         .no_requeue = !draft->requeue,

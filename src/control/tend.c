@@ -96,17 +96,18 @@ static void renew_crons(struct tending *tending)
     }
 }
 
-/* Users state begin times and deadlines in wall time; the state has them in journal time. */
+/* Times of day and dates are wall time; the state has them in journal time. */
 static void move_job(struct tending *tending, const struct job *job)
 {
     usec_t step = tending->step, now = control_now(tending->control);
     struct event_update update = { .job = job->id };
 
-    if (job->begin > now && !job_is_active(job)) {
+    if ((job->wall_times & WALL_BEGIN) && job->begin > now && !job_is_active(job)) {
         update.has_begin = true;
+        update.begin_is_wall = true;
         update.begin = job->begin - step > 1 ? job->begin - step : 1;
     }
-    if (job->deadline > 0)
+    if ((job->wall_times & WALL_DEADLINE) && job->deadline > 0)
         update.deadline = job->deadline - step > 1 ? job->deadline - step : 1;
     if (update.has_begin || update.deadline > 0)
         control_emit(tending->control, (struct event){ .kind = EVENT_UPDATE, .update = update });

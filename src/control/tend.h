@@ -5,9 +5,10 @@
 /* tend - performs actions that depend on the wall clock
  *
  * These are: expanding windows further ahead, removing ended reservations, submitting repeating
- * jobs, and, after the wall clock was set, moving begin times, deadlines and the next times of
- * repeating jobs, so that they remain at their wall times. A repeating job that a step of less than
- * TEND_STEP_MAX passes over is submitted once; after a step back it is not submitted again.
+ * jobs, and, after the wall clock was set, moving begin times and deadlines that are dates or times
+ * of day, and the next times of repeating jobs, so that they remain at their wall times. A
+ * repeating job that a step of less than TEND_STEP_MAX passes over is submitted once; after a step
+ * back it is not submitted again.
  */
 
 #include "control/control.h"

@@ -143,6 +143,9 @@ struct job_run {
 };
 
 /* Many jobs can be waiting at a time: each byte added here costs memory a million times. */
+/* Stated as a date or a time of day. */
+enum wall_time { WALL_BEGIN = 1, WALL_DEADLINE = 2 };
+
 struct job {
     uint64_t id;
     uint64_t group;              /* 0: none */
@@ -179,6 +182,7 @@ struct job {
     uint16_t heal_max;    /* how often the gang may restart after it lost a member */
     uint16_t oom_factor;  /* memory for a retry after it ran out, in thousandths; 0: none */
     uint16_t tariff_most; /* it waits for a tariff factor of at most this, plus one; 0: any */
+    uint8_t wall_times;   /* which of its times follow the wall clock (enum wall_time) */
     uint8_t plain_real;   /* for the brain alone: what it last did, to plain.h */
     /* For the brain alone, not part of the state: its place among the pending. */
     uint32_t preempt_place; /* the queue that it is counted in (preempt.h), plus one; 0: none */

@@ -383,6 +383,7 @@ static const struct field job_fields[] = {
     RECORD_UINT(struct saved_job, 49, run.is_backfill, ""),
     RECORD_UINT(struct saved_job, 50, run.gpus_milli_last, "milli-GPUs of the last attempt"),
     RECORD_UINT(struct saved_job, 51, job.no_requeue, ""),
+    RECORD_UINT(struct saved_job, 216, job.wall_times, ""),
     RECORD_INT(struct saved_job, 52, job.estimate, ""),
     RECORD_INT(struct saved_job, 53, job.deadline, ""),
     RECORD_INT(struct saved_job, 54, job.restart_cost, ""),

@@ -137,6 +137,7 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
         .retry_max = (uint16_t)(event->retry < UINT16_MAX ? event->retry : UINT16_MAX),
         .needs_expected = event->need_count,
         .is_held = event->held,
+        .wall_times = event->wall_times,
         .no_requeue = event->no_requeue,
         .resize = event->resize,
         .goes_on = event->goes_on && request_is_elastic(&event->request),
@@ -284,8 +285,11 @@ static int fold_update(struct state *state, struct job *job, const struct event_
         job->priority = event->priority;
     if (event->max_duration > 0)
         job->max_duration = event->max_duration;
-    if (event->has_begin && !job_is_active(job))
+    if (event->has_begin && !job_is_active(job)) {
         job->begin = event->begin;
+        job->wall_times =
+            (uint8_t)((job->wall_times & ~WALL_BEGIN) | (event->begin_is_wall ? WALL_BEGIN : 0));
+    }
     if (event->deadline > 0)
         job->deadline = event->deadline;
     if (job_is_active(job))
