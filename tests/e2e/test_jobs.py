@@ -708,7 +708,7 @@ def test_jobs_of_a_group_that_end_at_once_all_have_an_event(api):
     assert not thread.is_alive()
     ended = [event["id"] for kind, event in seen if kind == "job" and event["state"] == "ended"]
     assert len(set(ended)) == 3
-    assert seen[-1][0] == "group" and (seen[-1][1]["result"], seen[-1][1]["ended_count"]) == ("failed", 3)
+    assert seen[-1][0] == "group" and (seen[-1][1]["result"], seen[-1][1]["ended_count"]) == ("cancelled", 3)
 
 
 def test_who_leaves_a_stream_costs_nothing_more(api, daemon):
