@@ -415,6 +415,8 @@ static void add_waiting(const struct api *api, const struct group *group, json_t
             return;
         text_clear(&last);
         text_add(&last, text.bytes);
+        if (job->run->restarted)
+            text_printf(&text, "; restarts: %s", job->run->restarted);
         if (api_start_beside(api, job, &why, &start)) {
             text_add(&text, "; starts ");
             say_start(api, &start, &text);
@@ -498,6 +500,8 @@ json_t *handle_why(struct call *call)
     if (json_is_object(choice))
         add_line(lines, "model", json_string_value(json_object_get(choice, "text")));
     json_decref(choice);
+    if (is_queued && job->run->restarted)
+        add_line(lines, "restarts", job->run->restarted);
     if (is_queued) {
         add_wants(api, job, lines);
         add_conditions(state, state_request(state, job), &why, lines);

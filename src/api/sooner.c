@@ -75,6 +75,7 @@ static json_t *conclude(struct api_study *study, const json_t *turns)
     const struct api *api = sooner->asked.api;
     json_t *list = json_object_get(sooner->view, "sooner"), *turn;
     usec_t now = api_now(api);
+    bool has_queue = false;
     size_t i;
 
     json_array_foreach(turns, i, turn)
@@ -84,8 +85,11 @@ static json_t *conclude(struct api_study *study, const json_t *turns)
         usec_t start = json_integer_value(at);
         advice->is_now = start == 0;
         advice->start = start > now ? start : now;
-        if (at && is_much_earlier(sooner, now, advice->start))
-            json_array_append_new(list, view_advice(api, advice));
+        if (!at || !is_much_earlier(sooner, now, advice->start) ||
+            (advice->kind == ADVICE_QUEUE && has_queue))
+            continue;
+        has_queue |= advice->kind == ADVICE_QUEUE;
+        json_array_append_new(list, view_advice(api, advice));
     }
     json_array_extend(list, sooner->nodes);
     add_line(api, sooner->view);

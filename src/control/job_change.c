@@ -109,7 +109,8 @@ static void emit_on(const struct control *control, struct job_change *wish, cons
     if (wish->kind == EVENT_CHECKPOINT)
         event.checkpoint.attempt = job->run->attempt;
     if (wish->kind == EVENT_REQUEUE)
-        event.requeue.resume = (uint8_t)wish->resumes;
+        event.requeue =
+            (struct event_requeue){ .resume = (uint8_t)wish->resumes, .user = wish->who->name };
     event.hold.job = job->id; /* the job is the first member of all of these */
     if (wish->kind != EVENT_NONE)
         control_emit(control, event);

@@ -69,7 +69,8 @@ static void stop_idle(struct limit_watch *limits, const struct job *job, usec_t 
         cancel(limits, job, IDLE_RULE, why);
         return;
     }
-    struct event event = { .kind = EVENT_REQUEUE, .requeue = { .job = job->id } };
+    struct event event = { .kind = EVENT_REQUEUE,
+                           .requeue = { .job = job->id, .user = IDLE_RULE } };
     log_line(LOG_NOTICE, "a job is requeued job=%" PRIu64 " reason='" IDLE_RULE ": %s'", job->id,
              why);
     node_port_report(limits->port, &event);

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What jobs, arrays, gangs and pipelines do, from submit to end, through the API."""
 
+import getpass
 import json
 import os
+import re
 import socket
 import subprocess
 import threading
@@ -513,6 +515,38 @@ def test_what_a_failed_attempt_left_does_not_reach_the_next_stage(api):
     assert kept.count("of-1") == 3 and kept.count("of-2") == 1, kept  # aside, and twice in the checkpoint
 
 
+def test_a_restart_tells_its_cause(api, daemon, tmp_path):
+    flag = tmp_path / "flag"
+    failing = api.submit(run="test -e %s || exit 3" % flag, retry=2, name="failing")
+    wait_until("it has run twice", lambda: api.job(failing)["restarted"] == "exit status 3: retry 2 of 2")
+    flag.touch()
+    job = api.wait_end(failing)
+    assert job["restarted"].startswith("exit status 3: retry ") and job["restarted"].endswith(" of 2"), job
+    user = getpass.getuser()
+    running = api.submit(command=["sleep", "60"], gpus=4)
+    api.wait_state(running, "running")
+    api.post("/v1/jobs/%d/requeue" % running)
+    wait_until("it runs again", lambda: api.job(running)["attempt"] == 2 and api.job(running)["state"] == "running")
+    assert api.job(running)["restarted"] == "requeued by %s" % user
+    row, = [row for row in api.jobs() if row["id"] == running]
+    assert row["restarted"] == "requeued by %s" % user
+    daemon.kill()
+    daemon.start()
+    assert daemon.api.job(running)["restarted"] == "requeued by %s" % user
+    shown = subprocess.run([TARN, "show", str(running)], env=dict(daemon.environment(), TARN_SOCKET=daemon.socket), text=True, stdout=subprocess.PIPE).stdout
+    assert re.search(r"restarted +requeued by %s" % user, shown), shown
+    daemon.api.post("/v1/jobs/%d/cancel" % running)
+    daemon.api.wait_end(running)
+    low = daemon.api.submit(command=["sleep", "600"], gpus=4, estimate="1h", max_duration="1h", preemptible=True, restart_cost="1s", grace="5s")
+    daemon.api.wait_state(low, "running")
+    time.sleep(1.5)
+    urgent = daemon.api.submit(command=["sleep", "600"], gpus=4, estimate="10s", max_duration="20s", priority="high")
+    daemon.api.wait_state(low, "queued")
+    restarted = daemon.api.job(low)["restarted"]
+    assert restarted.startswith("preempted for job %d: " % urgent), restarted
+    assert "restarts  " + restarted in "\n".join(daemon.api.why(low)["lines"])
+
+
 def test_after_a_failure_only_the_clean_up_runs(api):
     number = api.submit(name="bad", stages={
         "a": {"run": "exit 4"}, "b": {"needs": ["a"], "run": "true"}, "c": {"needs": ["b"], "run": "true"},
@@ -708,7 +742,7 @@ def test_jobs_of_a_group_that_end_at_once_all_have_an_event(api):
     assert not thread.is_alive()
     ended = [event["id"] for kind, event in seen if kind == "job" and event["state"] == "ended"]
     assert len(set(ended)) == 3
-    assert seen[-1][0] == "group" and (seen[-1][1]["result"], seen[-1][1]["ended_count"]) == ("failed", 3)
+    assert seen[-1][0] == "group" and (seen[-1][1]["result"], seen[-1][1]["ended_count"]) == ("cancelled", 3)
 
 
 def test_who_leaves_a_stream_costs_nothing_more(api, daemon):

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from tarn_test import Refused, TARN, UnixConnection, wait_until
+from tarn_test import IS_ROOT, Refused, TARN, UnixConnection, as_user, wait_until
 
 # Little of the CPUs, so that GPUs are what is waited for on any machine.
 SMALL = {"cpus": 0.01}
@@ -244,6 +244,21 @@ def test_another_queue_with_room_is_advised_and_starts_at_once(api, daemon):
     assert advice["now"], advice
     tarn(daemon, "run", "--gpus", "1", "--cpus", "0.01", "--max-duration", "1m", *advice["change"].split(), "--", "true")
     assert api.job(waiting)["state"] == "queued"
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="another user can only be had by root")
+def test_a_queue_is_advised_only_to_those_who_may_submit_to_it(make_daemon):
+    daemon = make_daemon(options=["--all-users"])
+    daemon.start()
+    api = daemon.api
+    for users in (["ana"], ["nobody"]):
+        api.put("/v1/config", {"queues": {"small": {"limit": 1}, "default": {"submit": {"users": ["ana"]}}, "large": {"limit": 4, "submit": {"users": users}}}})
+        running, waiting = [as_user(65534, lambda: submit(api, 600, 1, queue="small", max_duration="10m")) for _ in range(2)]
+        wait_until("its queue is full", lambda: api.why(waiting)["kind"] == "quota")
+        assert bool(sooner(api, waiting, "queue")) == (users == ["nobody"]), (users, when(api, waiting)["sooner"])
+        for job in (waiting, running):
+            api.post("/v1/jobs/%d/cancel" % job)
+        api.wait_end(running)
 
 
 def test_nothing_is_advised_where_nothing_helps(api):

@@ -423,6 +423,7 @@ json_t *view_job(const struct api *api, const struct job *job, bool is_whole)
     json_object_set_new(view, "resized", view_resized(api, job));
     json_object_set_new(view, "moved", view_moved(api, job));
     json_object_set_new(view, "rescued", view_rescued(api, job));
+    json_object_set_new(view, "restarted", text_or_null(job->run->restarted));
     json_object_set_new(view, "roles", view_roles(api, job));
     json_object_set_new(view, "heals", json_integer(job->run->heals));
     json_object_set_new(view, "lost_seconds", view_seconds(job->run->lost));

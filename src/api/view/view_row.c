@@ -146,6 +146,7 @@ static void add_history(struct row *row, const struct api *api, const struct job
     add_json(row, "preempted_for", view_preempted_for(api, job));
     add_json(row, "moved", view_moved(api, job));
     add_json(row, "rescued", view_rescued(api, job));
+    add_text(row, "restarted", run->restarted);
     add_seconds(row, "attained_seconds", run->attained);
     if (job_is_active(job))
         add_json(row, "warnings", view_warnings(api, job));

@@ -381,6 +381,8 @@ static void print_job(const json_t *job)
     add_size(&text, job);
     add_move(&text, job, "moved");
     add_move(&text, job, "rescued");
+    if (!field_is_null(job, "restarted"))
+        add_line(&text, "restarted", field_text(job, "restarted"));
     if (field_real(job, "cost") > 0)
         add_number(&text, "cost", 2, field_real(job, "cost"));
     if (!field_is_null(job, "stopped_by"))

@@ -2,6 +2,7 @@
 #include "core/job/job.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,7 @@ void job_destroy(struct job *job)
         free(run->moved_to);
         free(run->rescued_from);
         free(run->place);
+        free(run->restarted);
         free(run->rescued_reason);
         free(run);
     }
@@ -58,6 +60,31 @@ const char *job_end_reason(const struct job_run *run)
     if (run->end.reason && strcmp(run->end.reason, JOB_NEEDS_BROKEN) == 0)
         return "a job that it needs did not end as required";
     return run->end.reason;
+}
+
+void job_note_restart(struct job *job, char *words)
+{
+    struct job_run *run = job_claim_run(job);
+
+    free(run->restarted);
+    run->restarted = words;
+}
+
+void job_note_requeue(struct job *job, const char *by)
+{
+    job_note_restart(job, by && by[0] ? mem_printf("requeued by %s", by) : mem_string("requeued"));
+}
+
+char *job_end_words(const struct job *job)
+{
+    const struct job_end *end = &job->run->end;
+
+    if (end->kind != ENGINE_ENDED)
+        return mem_string(end->reason ? end->reason : "it was lost");
+    if (end->was_oom)
+        return mem_string("out of memory");
+    return end->signal > 0 ? mem_printf("signal %" PRIu32, end->signal)
+                           : mem_printf("exit status %" PRId32, end->exit_code);
 }
 
 void job_set_cancel(struct job_run *run, const char *by, const char *reason)

@@ -130,6 +130,7 @@ struct job_run {
     usec_t rescued;       /* when it last left a sick device; 0: never */
     char *rescued_from;   /* that device: "a:3", or NULL */
     char *place;          /* devices of its last attempt that ended: "a:0,1", or NULL */
+    char *restarted;      /* why it was queued again the last time, in words, or NULL */
     char *rescued_reason; /* what was wrong with it, or NULL */
     uint8_t rescued_harm; /* enum harm, of it */
     struct job *active_next, *active_previous; /* of those that hold resources, by id */
@@ -201,6 +202,13 @@ void job_destroy(struct job *job);
 /* Set the user or rule that cancels the job, and the rule's reason; NULL clears both. Older
  * journals and snapshots have "RULE: REASON" in one text, which is split. */
 void job_set_cancel(struct job_run *run, const char *by, const char *reason);
+
+/* Why the job is queued again: it takes the words over. */
+void job_note_restart(struct job *job, char *words);
+/* By a user or a rule; "": not known. */
+void job_note_requeue(struct job *job, const char *by);
+/* How the last attempt ended: "exit status 3", "signal 9". */
+char *job_end_words(const struct job *job);
 
 /* Run time of this attempt that a stop at `now` would lose. */
 usec_t job_unsaved(const struct job *job, usec_t now);

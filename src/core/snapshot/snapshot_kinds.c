@@ -451,6 +451,7 @@ static const struct field job_fields[] = {
     RECORD_TEXT(struct saved_job, 164, run.rescued_reason, "the fault"),
     RECORD_TEXT(struct saved_job, 167, run.place,
                 "devices of its last ended attempt, such as a:0,1"),
+    RECORD_TEXT(struct saved_job, 168, run.restarted, "why it was queued again the last time"),
     RECORD_TEXT(struct saved_job, 166, run.external,
                 "its name in the engine; empty: submitted to tarn"),
     RECORD_TEXT(struct saved_job, 165, run.cancel_reason, "reason that the cancelling rule gave"),

@@ -226,9 +226,10 @@ static void load_run(struct job *job, const struct saved_job *saved)
 
     rest.end.reason = rest.cancelled_by = rest.cancel_reason = rest.moved_from = rest.moved_to =
         NULL;
-    rest.rescued_from = rest.rescued_reason = rest.external = rest.place = NULL;
+    rest.rescued_from = rest.rescued_reason = rest.external = rest.place = rest.restarted = NULL;
     if (!job_is_active(job) && !saved->run.end.reason[0] && !saved->run.cancelled_by[0] &&
-        !saved->run.external[0] && memcmp(&rest, &job_no_run, sizeof(rest)) == 0)
+        !saved->run.external[0] && !saved->run.restarted[0] &&
+        memcmp(&rest, &job_no_run, sizeof(rest)) == 0)
         return;
 
     struct job_run *run = job_claim_run(job);
@@ -242,6 +243,7 @@ static void load_run(struct job *job, const struct saved_job *saved)
     run->moved_to = string_or_null(saved->run.moved_to);
     run->rescued_from = string_or_null(saved->run.rescued_from);
     run->place = string_or_null(saved->run.place);
+    run->restarted = string_clean_or_null(saved->run.restarted);
     run->rescued_reason = string_clean_or_null(saved->run.rescued_reason);
     if (!job_is_active(job))
         return;

@@ -504,6 +504,33 @@ static void rescue(struct state *state, struct job *job, enum harm harm)
     state_notify(state, job, false);
 }
 
+static char *preempted_words(const struct job_run *run)
+{
+    const char *meaning = stop_rule_meaning(run->stop_rule);
+
+    return run->stopped_for > 0
+               ? mem_printf("preempted for job %" PRIu64 ": %s", run->stopped_for, meaning)
+               : mem_printf("preempted: %s", meaning);
+}
+
+/* Its attempt failed, and it is tried again. */
+static void note_retry(struct job *job, const char *how, uint32_t number, uint32_t most)
+{
+    AUTO_FREE char *end = job_end_words(job);
+
+    job_note_restart(job, mem_printf("%s: %s %" PRIu32 " of %" PRIu32, end, how, number, most));
+}
+
+static void note_rescued(struct job *job)
+{
+    const struct job_run *run = job->run;
+
+    job_note_restart(job, mem_printf("left the faulty device %s%s%s",
+                                     run->rescued_from ? run->rescued_from : "",
+                                     run->rescued_reason ? ": " : "",
+                                     run->rescued_reason ? run->rescued_reason : ""));
+}
+
 /* All members have ended. */
 static void end_attempt(struct state *state, struct job *job)
 {
@@ -531,6 +558,7 @@ static void end_attempt(struct state *state, struct job *job)
     }
     if (is_ours && run->stop_cause == STOP_PREEMPT) {
         note_progress(state, job);
+        job_note_restart(job, preempted_words(run));
         run->preemptions++;
         state_settle(state, job);
         if (job->run->stop_rule == STOP_FOR_MACHINE && job->state == JOB_QUEUED) {
@@ -541,16 +569,22 @@ static void end_attempt(struct state *state, struct job *job)
     }
     if (is_ours && run->stop_cause == STOP_RESIZE) {
         come_back(state, job);
+        job_note_restart(job, mem_printf("restarted with %" PRIu32 " members instead of %" PRIu32,
+                                         run->resized_to, run->resized_from));
         run->resizes++;
         return;
     }
     if (is_ours && run->stop_cause == STOP_MOVE) {
         come_back(state, job);
+        job_note_restart(job, mem_printf("moved to make room for job %" PRIu64, run->moved_for));
         run->moves++;
         return;
     }
     if (run->end.kind == ENGINE_RETURNED && !run->is_cancel_wanted) {
         run->stop_cause = STOP_NONE;
+        job_note_restart(job,
+                         mem_printf("given back by the engine%s%s", run->end.reason ? ": " : "",
+                                    run->end.reason ? run->end.reason : ""));
         job_clear_end(job);
         state_settle(state, job);
         return;
@@ -558,21 +592,26 @@ static void end_attempt(struct state *state, struct job *job)
     if (is_to_be_rescued(state, job, result, harm)) {
         if (run->stop_cause != STOP_RESCUE)
             rescue_note(state, job, device);
+        note_rescued(job);
         rescue(state, job, run->rescued_harm);
         return;
     }
     if (is_to_be_healed(job, result)) {
         come_back(state, job);
         run->heals++;
+        note_retry(job, "heal", run->heals, job->heal_max);
         return;
     }
     if (is_to_grow(state, job, result)) {
         run->retries++;
+        job_note_restart(
+            job, mem_printf("out of memory: retry %" PRIu32 " with more memory", run->retries));
         grow(state, job);
         return;
     }
     if (is_to_be_tried_again(job, result)) {
         run->retries++;
+        note_retry(job, "retry", run->retries, job->retry_max);
         state_settle(state, job);
         return;
     }

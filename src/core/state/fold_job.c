@@ -242,8 +242,10 @@ static void renew_needs(struct state *state, struct job *job)
     }
 }
 
-static void fold_requeue(struct state *state, struct job *job, enum requeue_resume resumes)
+static void fold_requeue(struct state *state, struct job *job, const struct event_requeue *event)
 {
+    enum requeue_resume resumes = event->resume;
+
     if (resumes == RESUME_AGAIN && !job_is_active(job) && job->state != JOB_ENDED) {
         renew_needs(state, job);
         state_settle(state, job);
@@ -251,11 +253,13 @@ static void fold_requeue(struct state *state, struct job *job, enum requeue_resu
     }
     if (job_is_active(job)) {
         job_claim_run(job)->is_requeue_wanted = !job->run->is_cancel_wanted;
+        job_note_requeue(job, event->user);
         state_notify(state, job, false);
         return;
     }
     if (job->state != JOB_ENDED)
         return;
+    job_note_requeue(job, event->user);
     state_count_end(state, job, -1);
     job_clear_end(job);
     job->result = RESULT_NONE;
@@ -373,7 +377,7 @@ static int fold_job_command(struct state *state, const struct event *event, uint
         fold_cancel(state, job, &event->cancel);
         return 0;
     case EVENT_REQUEUE:
-        fold_requeue(state, job, event->requeue.resume);
+        fold_requeue(state, job, &event->requeue);
         return 0;
     case EVENT_CHECKPOINT:
         fold_checkpoint(state, job, event->checkpoint.attempt);

@@ -410,6 +410,7 @@ static void try_pools(struct advising *advising)
     }
 }
 
+/* All: the user may not be allowed to submit to the first. */
 static void try_queues(struct advising *advising)
 {
     const struct state *state = advising->brain->state;
@@ -420,8 +421,7 @@ static void try_queues(struct advising *advising)
         if (queue->is_removed || queue->child_count > 0 || i == advising->job->queue)
             continue;
         advice.queue = i;
-        if (try_now(advising, &advice))
-            return;
+        try_now(advising, &advice);
     }
 }
 

@@ -33,7 +33,8 @@ struct advice {
 
 enum { ADVICES_MAX = 8 };
 
-/* For a queued job. Returns their number; the best of each kind. */
+/* For a queued job. Returns their number; the best of each kind, and of queues as many as there is
+ * room for. */
 size_t sched_advise(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
                     struct advice advices[ADVICES_MAX]);
 
