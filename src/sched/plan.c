@@ -242,34 +242,43 @@ void plan_awaited(struct brain *brain, struct decisions *decisions)
     reserve_start(&brain->reserve); /* the promises of the last plan are over */
     brain->reserved_shares.count = 0;
     room_made_tidy(&brain->reclaim, brain->state);
-    defrag_keep(brain);
+    defrag_keep(brain, KEEP_MOVING);
     plan_back(brain, decisions);
-    defrag_keep(brain);
+    defrag_keep(brain, KEEP_MOVING);
     assert(brain->reserve.promises.count == brain->defrag.kept);
     brain_list_awaited(brain);
     for (size_t i = 0; i < brain->awaited.count; i++)
         run_time_bucket(brain->state, brain->awaited.items[i]->pending_bucket);
     start_where_moved(brain, decisions);
     brain_list_awaited(brain);
+    defrag_keep(brain, KEEP_MADE); /* what was cleared for one is not for another */
     for (size_t i = 0; i < brain->awaited.count; i++)
         brain_try_grant(brain, brain->awaited.items[i], 0, decisions, &why);
     brain_list_awaited(brain);
+    defrag_keep(brain, KEEP_MOVING);
 }
 
 /* Those that still wait for others to stop. */
 static void promise_awaited(struct brain *brain, struct decisions *decisions)
 {
     brain_list_awaited(brain);
+    struct why *whys = arena_take(&brain->arena, brain->awaited.count + 1, sizeof(*whys));
+    defrag_keep(brain, KEEP_MADE);
+    for (size_t i = 0; i < brain->awaited.count; i++) {
+        if (brain->awaited.items[i]->is_awaited == AWAITED_FROM_OTHERS)
+            brain_try_grant(brain, brain->awaited.items[i], 0, decisions, &whys[i]);
+    }
+    defrag_keep(brain, KEEP_MOVING);
     for (size_t i = 0; i < brain->awaited.count; i++) {
         struct job *job = brain->awaited.items[i];
-        struct why why;
-        if (job->is_awaited != AWAITED_FROM_OTHERS ||
-            brain_try_grant(brain, job, 0, decisions, &why))
-            continue;
         struct pending_bucket *bucket = job->pending_bucket;
-        block(brain, job, i < AWAITED_PROMISES, &why, decisions);
+        if (job->is_awaited != AWAITED_FROM_OTHERS || job->state != JOB_QUEUED)
+            continue;
+        if (whys[i].kind == WHY_RESERVED && kept_place_of(&brain->reclaim.made, whys[i].job))
+            whys[i] = (struct why){ .kind = WHY_GPUS }; /* it may need room of its own */
+        block(brain, job, i < AWAITED_PROMISES, &whys[i], decisions);
         if (bucket->first == job)
-            bucket->why = why;
+            bucket->why = whys[i];
     }
 }
 
@@ -312,7 +321,7 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
         buckets += brain->pending.queues.items[i].buckets.count;
     brain->ranker.stride = 1 + (uint32_t)buckets / GUESSED_AT_ONCE;
     brain->reclaim.review = USEC_NEVER;
-    defrag_keep(brain);
+    defrag_keep(brain, KEEP_MOVING);
     promise_awaited(brain, decisions);
     promise_in_queue(brain);
     defrag_keep_turns(brain);

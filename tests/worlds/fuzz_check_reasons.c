@@ -154,6 +154,8 @@ static bool reserved_is_true(const struct reason *reason, struct error *found)
         return true;
     sched_why(reason->run->brain, reason->run->asker, state_job(reason->run->state, holder->id),
               &promise, NULL);
+    if (promise.is_forever)
+        return true; /* `why` says that; the brain keeps its room as for any other */
     if (promise.at == 0)
         return UNTRUE(reason, found, "job %" PRIu64 " holds no promise", holder->id);
     return end > promise.at || end == USEC_NEVER ||
@@ -303,6 +305,11 @@ static bool is_of_another_alternative(const struct reason *reason)
 
 static bool is_true_reason(const struct reason *reason, bool is_fitting, struct error *found)
 {
+    /* About times to come, of which the shadow knows nothing (tests/sched/test_openings.c checks
+     * it). */
+    if (reason->why.is_forever)
+        return why_is_of_time(reason->why.kind) || reason->why.kind == WHY_RESERVATION ||
+               UNTRUE(reason, found, "that does not repeat, queue %u", reason->job->queue);
     for (size_t i = 0; i < COUNT_OF(reasons); i++) {
         if (reasons[i].kind != reason->why.kind)
             continue;

@@ -258,14 +258,18 @@ static usec_t next_edge(const struct calendar_of_job *calendar, usec_t at)
     return next;
 }
 
+/* The reason is the first that is neither a begin time nor the next period of a budget: those pass.
+ */
 static usec_t first_opening(const struct calendar_of_job *calendar, usec_t from, struct why *why)
 {
-    struct why later;
     usec_t at = from;
 
     for (uint32_t i = 0; i < EDGES_MOST && at != USEC_NEVER; i++) {
-        if (may_start(calendar, at, i == 0 ? why : &later))
+        struct why shut = { .kind = WHY_NONE };
+        if (may_start(calendar, at, &shut))
             return at;
+        if (why->kind == WHY_NONE || why->kind == WHY_BEGIN || why->kind == WHY_BUDGET)
+            *why = shut;
         at = next_edge(calendar, at);
     }
     return USEC_NEVER;

@@ -89,7 +89,7 @@ static void keep(struct brain *brain, const struct job *job, const struct lease 
     brain->defrag.kept++;
 }
 
-void defrag_keep(struct brain *brain)
+void defrag_keep(struct brain *brain, enum defrag_kept which)
 {
     const struct reclaim *reclaim = &brain->reclaim;
     size_t before = brain->defrag.kept;
@@ -100,7 +100,8 @@ void defrag_keep(struct brain *brain)
         const struct job *job = state_job(brain->state, made->job);
         bool is_taker = job && job->is_awaited == AWAITED_FROM_OTHERS;
         if ((job && job_is_moving(job)) ||
-            (is_taker && (is_waited_for(brain, job) || defrag_is_under_way(brain, job))))
+            (is_taker &&
+             (which == KEEP_MADE || is_waited_for(brain, job) || defrag_is_under_way(brain, job))))
             keep(brain, job, made->lease);
     }
     if (before > 0 && brain->defrag.kept == 0)
@@ -240,6 +241,6 @@ void plan_moves(struct brain *brain, struct decisions *decisions)
             break; /* one set at a time: when they have moved, all is looked at again */
     }
     brain->reserved_shares.count = 0;
-    defrag_keep(brain);
+    defrag_keep(brain, KEEP_MOVING);
     list_release(&waiting);
 }

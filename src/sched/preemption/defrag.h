@@ -77,9 +77,13 @@ void defrag_release(struct defrag *defrag);
 bool defrag_has_moved(const struct brain *brain, const struct job *job);
 /* Move jobs for waiting ones, before any job is preempted. */
 void plan_moves(struct brain *brain, struct decisions *decisions);
-/* After the promises of a plan are over: promise moved jobs, and the jobs for which they move,
- * their places from now on. */
-void defrag_keep(struct brain *brain);
+enum defrag_kept {
+    KEEP_MOVING, /* the places of moved jobs, and of the jobs for which they move */
+    KEEP_MADE,   /* and those of all jobs for which jobs of other queues were stopped */
+};
+
+/* After the promises of a plan are over: promise these jobs their places from now on. */
+void defrag_keep(struct brain *brain, enum defrag_kept which);
 /* Reserve the quota of jobs for which others are being moved. */
 void defrag_keep_turns(struct brain *brain);
 /* Keep other jobs out of the places of moved jobs. */

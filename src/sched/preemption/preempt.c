@@ -504,7 +504,7 @@ void plan_preempt(struct brain *brain, struct decisions *decisions)
     if (preempt->count == 0 || brain->state->settings.order == ORDER_FIFO)
         return;
     list_awaited(brain);
-    defrag_keep(brain);
+    defrag_keep(brain, KEEP_MOVING);
     for (uint32_t i = 0; i < preempt->queues.count; i++) {
         if (preempt->queues.items[i].count == 0)
             continue;
