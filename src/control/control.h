@@ -21,6 +21,8 @@
 #include "core/journal/event.h"
 #include "core/state/state.h"
 
+struct allowance;
+
 /* Why a request is refused. The values are those of errno, because codes of a parser, the store or
  * the system (-EINVAL, -ENOSPC, ...) are passed on unchanged; api/call.c has the one table from
  * codes to HTTP. */
@@ -84,8 +86,9 @@ struct control {
     bool lacks_mps;       /* no node starts MPS servers */
     bool lacks_warnings;  /* the engine sends no signal before a time limit */
     bool is_blind;        /* no node was ever reported yet: whether a job can run is not known */
-    usec_t grace;         /* default grace period of a job */
-    uid_t owner;          /* the user of the daemon */
+    struct allowance *allowance; /* NULL in a copy: nothing is counted */
+    usec_t grace;                /* default grace period of a job */
+    uid_t owner;                 /* the user of the daemon */
 };
 
 static inline const struct state *control_state(const struct control *control)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "control/allowance.h"
 #include "control/device_shares.h"
 #include "control/lookup.h"
 #include "control/queue_policy.h"
@@ -264,11 +265,27 @@ static void emit_one(struct emitting *emitting, const struct stage_draft *stage,
         emit_need(emitting, event.submit.id, draft->depends[i].on, draft->depends[i].when);
 }
 
+static uint64_t allowance_of(const struct control *control)
+{
+    return (uint64_t)control_state(control)->settings.watch.user_mib << 20;
+}
+
+static uint64_t add_blob(const struct submit *submit, const void *bytes, size_t length)
+{
+    const struct control *control = submit->control;
+    uint64_t blob = control_blob_add(control, bytes, length);
+
+    if (control->allowance)
+        allowance_take(control->allowance, submit->who->uid, allowance_of(control),
+                       control_now(control), blob, length);
+    return blob;
+}
+
 static uint64_t add_json(const struct submit *submit, const json_t *value)
 {
     AUTO_FREE char *bytes = json_dumps(value, JSON_COMPACT);
 
-    return control_blob_add(submit->control, bytes ? bytes : "{}", bytes ? strlen(bytes) : 2);
+    return add_blob(submit, bytes ? bytes : "{}", bytes ? strlen(bytes) : 2);
 }
 
 static uint64_t add_launch(struct emitting *emitting, const struct stage_draft *stage,
@@ -284,8 +301,7 @@ static uint64_t add_launch(struct emitting *emitting, const struct stage_draft *
     for (size_t i = 0; i < input_count; i++)
         groups[i] = emitting->stage_ids[stage->input_stages[i]];
     environment_pack(draft->env, &environment);
-    uint64_t blob =
-        control_blob_add(submit->control, text_string(&environment), environment.length);
+    uint64_t blob = add_blob(submit, text_string(&environment), environment.length);
     json_t *launch = launch_to_json(draft, groups, blob, submit->home);
     blob = add_json(submit, launch);
     json_decref(launch);
@@ -439,6 +455,52 @@ static int check_count(const struct submit *submit, struct error *err)
     return 0;
 }
 
+static uint64_t length_of(char *const *words)
+{
+    uint64_t length = 0;
+
+    for (char *const *word = words; word && *word; word++)
+        length += strlen(*word) + 1;
+    return length;
+}
+
+/* About what it adds to the journal, at most: environments of jobs are mostly the same. */
+static uint64_t bytes_of(const struct submission *submission)
+{
+    uint64_t bytes = 0, environment = 0;
+
+    for (size_t i = 0; i < submission->stage_count; i++) {
+        const struct stage_draft *stage = &submission->stages[i];
+        for (size_t k = 0; k < stage->job_count; k++) {
+            const struct job_draft *draft = &stage->jobs[k];
+            uint64_t own = length_of(draft->env);
+            bytes += length_of(draft->argv) + (draft->script ? strlen(draft->script) : 0);
+            environment = own > environment ? own : environment;
+        }
+    }
+    return bytes + environment;
+}
+
+static int check_bytes(const struct submit *submit, struct error *err)
+{
+    const struct control *control = submit->control;
+    uint64_t limit = allowance_of(control), bytes = 0;
+
+    if (!control->allowance || limit == 0 || submit->who->is_admin)
+        return 0;
+    for (size_t i = 0; i < submit->count; i++)
+        bytes += bytes_of(submit->submissions[i]);
+    uint64_t used =
+        allowance_used(control->allowance, submit->who->uid, limit, control_now(control));
+    if (used + bytes <= limit)
+        return 0;
+    return error_set(err, REFUSED_TOO_MANY,
+                     "your submissions of the last day have added %" PRIu64 " MiB to the journal, "
+                     "and this one has %" PRIu64 " MiB; expected at most %" PRIu64
+                     " MiB a day (journal: user_mib)",
+                     used >> 20, bytes >> 20, limit >> 20);
+}
+
 static json_t *document_of(const struct submit *submit, size_t number)
 {
     return json_is_array(submit->body) ? json_array_get(submit->body, number) : submit->body;
@@ -547,7 +609,7 @@ int submit_run(const struct control *control, struct submit *submit, struct erro
     submit->control = control;
     if (receipt)
         return recall(submit, receipt, err);
-    if (check_count(submit, err) < 0)
+    if (check_count(submit, err) < 0 || check_bytes(submit, err) < 0)
         return REFUSED_TOO_MANY;
 
     for (size_t i = 0; i < submit->count; i++) {

@@ -13,6 +13,7 @@
 
 #include "api/api.h"
 #include "base/mem.h"
+#include "control/allowance.h"
 #include "control/tend.h"
 #include "daemon/alert/alerter.h"
 #include "daemon/arrival_notes.h"
@@ -53,6 +54,7 @@ struct daemon {
     bool has_tended;    /* since the start */
     struct hub *hub;
     struct workers *workers;
+    struct allowance allowance;
     struct config *config; /* of --config, until it is applied; NULL: none */
     struct engine *engine;
     struct launcher *launcher;
@@ -425,6 +427,7 @@ static void fill_control(struct daemon *daemon)
                    daemon->hub },
         .blobs = { hub_journal(daemon->hub), journal_blob_add, journal_blob_get },
         .watchers = { daemon, tend_soon, describe },
+        .allowance = &daemon->allowance,
         .grace = daemon->options->grace,
         .owner = geteuid(),
     };
@@ -641,6 +644,7 @@ static void close_all(struct daemon *daemon)
     uv_loop_close(&daemon->loop);
     machine_destroy(daemon->machine); /* what is prepared on devices is over only now */
     config_destroy(daemon->config);
+    allowance_release(&daemon->allowance);
     free(daemon->shim);
     free(daemon->slurm_dir);
 }

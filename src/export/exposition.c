@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
+
 void exposition_metric(struct exposition *exposition, const char *name, const char *type,
                        const char *help)
 {
@@ -41,7 +43,8 @@ void exposition_label(struct exposition *exposition, const char *name, const cha
         text_add_char(labels, ',');
     text_add(labels, name);
     text_add(labels, "=\"");
-    add_escaped(labels, value, true);
+    AUTO_FREE char *clean = string_copy_clean(value); /* it is shown to others, far from here */
+    add_escaped(labels, clean, true);
     text_add_char(labels, '"');
 }
 

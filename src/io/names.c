@@ -166,12 +166,19 @@ static bool is_fresh(const struct lookup *lookup)
     return uv_hrtime() - lookup->answered < NAMES_FRESH_S * UINT64_C(1000000000);
 }
 
+/* A copy of the process has no workers, and may have been made while one held a lock of the
+ * databases. */
+static bool is_copy(void)
+{
+    return names.workers && names.pid != getpid();
+}
+
 /* The one in this process, or by a worker that is waited for; NULL: it takes longer. */
 static struct lookup *look_up(enum subject subject, const char *key, uint32_t number)
 {
     struct lookup *lookup = lookup_create(subject, key, number);
 
-    if (!names.workers || names.pid != getpid()) {
+    if (!names.workers || is_copy()) {
         ask(&lookup->item);
         lookup_destroy(names.alone);
         return names.alone = lookup;
@@ -195,7 +202,7 @@ static int answer(enum subject subject, const char *key, uint32_t number,
     int64_t at = find(subject, key);
     const struct lookup *kept = at >= 0 ? names.kept.items[at] : NULL;
 
-    if (kept && is_fresh(kept))
+    if (kept && (is_fresh(kept) || is_copy()))
         return give(kept, ret, err);
     const struct lookup *found = look_up(subject, key, number);
     if (found || kept)

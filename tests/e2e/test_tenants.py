@@ -261,3 +261,27 @@ def test_a_dry_run_does_not_tell_which_files_root_can_see(make_daemon, tmp_path)
     assert answer("program") == answers[0]
     with pytest.raises(Refused, match="No such file"):
         answer("missing")
+
+
+@pytest.mark.skipif(bool(WHY_NOT_AS_OTHERS), reason=WHY_NOT_AS_OTHERS)
+def test_a_user_has_a_limit_of_bytes_in_the_journal(make_daemon):
+    daemon = make_daemon(options=["--all-users"])
+    daemon.start()
+    api = daemon.api
+    api.put("/v1/config", {"journal": {"user_mib": 4}})
+
+    def submit(letter, mib, **more):
+        text = "#!/bin/sh\n#" + letter * ((1 << 20) - 16)
+        body = [dict({"script": text[:-3] + "%03d" % number, "sender_cwd": "/"}, **more) for number in range(mib)]
+        return api.post("/v1/jobs", body)
+
+    as_user(65534, lambda: submit("a", 3))
+    with pytest.raises(Refused, match="have added . MiB to the journal, and this one has . MiB; expected at most 4 MiB a day"):
+        as_user(65534, lambda: submit("b", 2))
+    with pytest.raises(Refused, match="this one has 6 MiB"):  # a job for each combination
+        as_user(1, lambda: submit("c", 1, matrix={"x": [1, 2, 3, 4, 5, 6]}))
+    as_user(65534, lambda: api.submit(run="true"))  # small ones go on
+    as_user(1, lambda: submit("d", 3))
+    submit("e", 5)  # root has no limit
+    api.put("/v1/config", {"journal": {"user_mib": 0}})
+    as_user(65534, lambda: submit("f", 5))

@@ -67,6 +67,14 @@ def test_a_link_changes_the_user_of_a_session_only_if_the_person_agrees(box, bro
     browser.delete_all_cookies()
 
 
+def test_paths_of_others_have_no_effect_on_the_page(page, box):
+    number = box.daemon.api.submit(command=["true"], output=box.root + "/\u202etxt.exe\x1b[31m")
+    box.daemon.api.wait_end(number)
+    page.go("job/%d" % number)
+    page.wait_for(box.root + "/?txt.exe?[31m")
+    assert "\u202e" not in page.text() and "\x1b" not in page.text()
+
+
 def test_the_overview_shows_devices_and_follows_changes(page, box):
     page.wait_for("0 of 4", ".figures")
     number = box.daemon.api.submit(command=["sleep", "1000"], gpus=2, name="train", env=box.daemon.env())

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "export/dcgm.h"
+#include "export/exposition.h"
 #include "export/metrics.h"
 
 enum { DEVICES = 4, NOW_S = 1000 };
@@ -284,6 +285,18 @@ static void dcgm_names_the_one_who_has_all_of_a_device(void **unused)
     assert_lines(&renamed, LINES{ "DCGM_FI_DEV_GPU_UTIL{", NULL }, 0);
 }
 
+static void a_label_has_no_character_that_controls_a_terminal_or_the_direction(void **unused)
+{
+    struct exposition exposition = { .out = NULL };
+    (void)unused;
+
+    exposition_label(&exposition, "name",
+                     "a\x1b[1m\xe2\x80\xae"
+                     "b\n\"");
+    assert_string_equal(text_string(&exposition.labels), "name=\"a?[1m?b?\\\"\"");
+    text_release(&exposition.labels);
+}
+
 #define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -293,6 +306,7 @@ int main(void)
         IN_WORLD(who_is_lost_or_hangs_has_no_readings),
         IN_WORLD(a_fault_has_the_driver_s_number_where_it_comes_from_it),
         IN_WORLD(jobs_have_what_they_hold_and_what_was_read_of_them),
+        cmocka_unit_test(a_label_has_no_character_that_controls_a_terminal_or_the_direction),
         IN_WORLD(dcgm_names_the_one_who_has_all_of_a_device),
     };
 

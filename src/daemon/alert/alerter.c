@@ -121,6 +121,7 @@ static void write_sentence(const struct alert_message *message, char *ret, size_
     else if (thing->gpu >= 0)
         snprintf(place, sizeof(place), "GPU %" PRId64 " of %s: ", thing->gpu, thing->node);
     snprintf(ret, size, "tarn: %s%s%s", openings[message->state], place, thing->words);
+    string_clean(ret, size, ret, strlen(ret)); /* it is a line of a mail's head */
 }
 
 static json_t *view(const struct alert_message *message, const char *sentence, usec_t now,

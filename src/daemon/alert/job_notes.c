@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/alert/job_notes.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -138,8 +137,8 @@ static void add_note(struct job_notes *notes, const struct job *job, const struc
         add_group(group, event, &sentence);
     else
         add_job(job, event, &sentence);
-    for (char *at = sentence.bytes; *at; at++)
-        *at = iscntrl((unsigned char)*at) ? ' ' : *at; /* it is a line of a mail's head */
+    /* It is a line of a mail's head. */
+    string_clean(sentence.bytes, sentence.length + 1, sentence.bytes, sentence.length);
     const char *result =
         group ? (group->bad_count > 0 ? "failed" : "ok") : job_result_name(job->result);
     bool is_over = strcmp(event, "end") == 0;

@@ -5,13 +5,17 @@ export const h = (name, attributes, ...children) => fill(document.createElement(
 export const svg = (name, attributes, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 
+// Control characters, and characters that change the direction of text: other users chose names and paths.
+const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+const clean = (child) => typeof child === "string" ? child.replace(CONTROL, "?") : child;
+
 function fill(element, attributes, children) {
   for (const [key, value] of Object.entries(attributes || {})) {
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
     else if (typeof value === "boolean") { if (value) element.setAttribute(key, ""); }
     else if (value !== null && value !== undefined) element.setAttribute(key, value);
   }
-  element.append(...children.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...children.flat(9).filter((child) => child !== null && child !== undefined && child !== false).map(clean));
   return element;
 }
 
