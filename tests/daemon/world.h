@@ -58,7 +58,7 @@ struct world_member {
     struct world_hold holds[WORLD_HOLDS];
     uint32_t hold_count;
     bool is_idle, is_greedy, opens_none; /* of its devices */
-    bool was_stopped, fails, is_lost, told_start, told_end;
+    bool was_stopped, fails, is_lost, is_returned, told_start, told_end;
 };
 
 struct world_foreign {
@@ -94,11 +94,13 @@ struct world {
     uint32_t next_pid;
     uint64_t jobs[WORLD_JOBS]; /* acknowledged */
     uint32_t job_count, asked_count;
-    bool was_greedy[WORLD_JOBS], was_blamed[WORLD_JOBS];
+    bool was_greedy[WORLD_JOBS], was_blamed[WORLD_JOBS], has_failed[WORLD_JOBS];
     bool is_configured, is_rebooted, wants_reboot;
     uint32_t memory_grace_s;
-    uint32_t die_in; /* so many calls of world_moment() until the daemon is killed; 0: not */
-    uint32_t started, ended, greedy_stopped, made, faults, restarts, reboots; /* figures */
+    usec_t lacks_until; /* the machine lacks processes, descriptors or memory */
+    uint32_t die_in;    /* so many calls of world_moment() until the daemon is killed; 0: not */
+    uint32_t started, ended, returned, greedy_stopped, made, faults, restarts,
+        reboots; /* figures */
     char broken[WORLD_WORDS];
 };
 

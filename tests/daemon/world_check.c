@@ -296,6 +296,17 @@ static void check_blame(void)
     }
 }
 
+/* A job fails by what its own processes did, not by what the machine lacks for a while. */
+static void check_failures(void)
+{
+    for (uint32_t i = 0; i < world->job_count; i++) {
+        const struct job *job = state_job(hub_state(house.hub), world->jobs[i]);
+        if (job && job->state == JOB_ENDED && job->result == RESULT_FAILED && !world->has_failed[i])
+            world_break("job %" PRIu64 " failed, and none of its processes did: %s", job->id,
+                        job_end_reason(job->run) ? job_end_reason(job->run) : "no reason");
+    }
+}
+
 /* Who takes more for longer than the grace, where that can be seen, is ended. */
 static void check_greedy(const struct world_member *member)
 {
@@ -334,6 +345,7 @@ void world_check(void)
 {
     check_layouts();
     check_blame();
+    check_failures();
     for (uint32_t i = 0; i < WORLD_GPUS; i++) {
         check_readings(i);
         check_health(i);

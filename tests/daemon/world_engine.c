@@ -177,7 +177,9 @@ static void tell(const struct world_member *member, enum engine_outcome_kind kin
     };
 
     snprintf(outcome.reason, sizeof(outcome.reason), "%s",
-             kind == ENGINE_LOST ? "the node restarted" : "");
+             kind == ENGINE_LOST       ? "the node restarted"
+             : kind == ENGINE_RETURNED ? "fork: Resource temporarily unavailable"
+                                       : "");
     house.reports.outcome(house.reports.user, &outcome);
 }
 
@@ -198,10 +200,26 @@ static void begin(struct world_member *member)
     }
 }
 
+/* Nothing of it could be started. */
+static void give_back(struct world_member *member)
+{
+    member->phase = MEMBER_IS_OVER;
+    member->is_returned = true;
+    world->returned++;
+}
+
+static void note_failure(const struct world_member *member)
+{
+    for (uint32_t i = 0; i < world->job_count; i++)
+        world->has_failed[i] |=
+            world->jobs[i] == member->id.job && member->fails && !member->was_stopped;
+}
+
 static void end(struct world_member *member)
 {
     member->phase = MEMBER_IS_OVER;
     world->ended++;
+    note_failure(member);
     for (uint32_t i = 0; i < member->hold_count; i++) {
         struct world_gpu *gpu = &world->gpus[member->holds[i].gpu];
         world_say("gpu %u no-process %u", member->holds[i].gpu, member->pid);
@@ -217,7 +235,9 @@ void world_engine_step(void)
     for (uint32_t i = 0; i < WORLD_MEMBERS; i++) {
         struct world_member *member = &world->members[i];
         bool is_due = member->until <= now || (member->was_stopped && member->stopping <= now);
-        if (member->phase == MEMBER_STARTS)
+        if (member->phase == MEMBER_STARTS && now < world->lacks_until)
+            give_back(member);
+        else if (member->phase == MEMBER_STARTS)
             begin(member);
         else if (member->phase == MEMBER_RUNS && is_due)
             end(member);
@@ -225,10 +245,13 @@ void world_engine_step(void)
     /* A report may be lost with the daemon: then it is asked for by recover(). */
     for (uint32_t i = 0; i < WORLD_MEMBERS; i++) {
         struct world_member *member = &world->members[i];
-        if (member->phase >= MEMBER_RUNS && !member->told_start && !member->is_lost)
+        bool is_here = !member->is_lost && !member->is_returned;
+        if (member->phase >= MEMBER_RUNS && !member->told_start && is_here)
             tell(member, ENGINE_STARTED);
         if (member->phase == MEMBER_IS_OVER && !member->told_end)
-            tell(member, member->is_lost ? ENGINE_LOST : ENGINE_ENDED);
+            tell(member, member->is_lost       ? ENGINE_LOST
+                         : member->is_returned ? ENGINE_RETURNED
+                                               : ENGINE_ENDED);
         member->told_start |= member->phase >= MEMBER_RUNS;
         member->told_end |= member->phase == MEMBER_IS_OVER;
     }

@@ -245,6 +245,8 @@ void world_play(void)
         submit();
     if (world_chance(4))
         cancel();
+    if (world_chance(2) && world->lacks_until <= world->since_boot)
+        world->lacks_until = world->since_boot + (1 + world_below(60)) * USEC_PER_SEC;
     if (world_chance(8))
         harm(world_below(WORLD_GPUS));
     for (uint32_t i = 0; i < WORLD_GPUS; i++) {

@@ -257,7 +257,7 @@ static const char *play_world(uint64_t seed, const char *folder)
 int main(int argc, char **argv)
 {
     uint64_t first = 1, last = 100, most = 5, broken = 0, steps = 0, started = 0, faults = 0,
-             lives = 0;
+             lives = 0, returned = 0;
     bool is_verbose = false;
 
     for (int i = 1; i < argc; i++) {
@@ -281,6 +281,7 @@ int main(int argc, char **argv)
         steps += shared->step;
         started += shared->started;
         faults += shared->faults;
+        returned += shared->returned;
         lives += shared->lives;
         if (wrong)
             printf("seed %" PRIu64 ", step %u: %s\n    its log: %s/log\n", seed, shared->step,
@@ -292,8 +293,8 @@ int main(int argc, char **argv)
                    shared->step, shared->job_count, shared->started, shared->faults, shared->lives);
         fflush(stdout);
     }
-    printf("%" PRIu64 " worlds, %" PRIu64 " steps, %" PRIu64 " starts, %" PRIu64 " faults, %" PRIu64
-           " daemons: %" PRIu64 " broken\n",
-           last - first + 1, steps, started, faults, lives, broken);
+    printf("%" PRIu64 " worlds, %" PRIu64 " steps, %" PRIu64 " starts, %" PRIu64
+           " given back, %" PRIu64 " faults, %" PRIu64 " daemons: %" PRIu64 " broken\n",
+           last - first + 1, steps, started, returned, faults, lives, broken);
     return broken > 0;
 }
