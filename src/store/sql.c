@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 
 enum { COPY_WAIT_MS = 5000 };
 
@@ -16,25 +17,28 @@ int sql_error(sqlite3 *db, const char *path, struct error *err)
 {
     int system = sqlite3_system_errno(db);
     int code = sqlite3_errcode(db) & 0xff;
+    bool is_journal = string_ends(path, "/journal.db");
+    const char *noun = is_journal ? "journal" : "database";
 
     if (code == SQLITE_FULL || (code == SQLITE_IOERR && system == ENOSPC))
-        return error_set(err, -ENOSPC, "journal %s: the disk is full", path);
+        return error_set(err, -ENOSPC, "%s %s: the disk is full", noun, path);
     if (code == SQLITE_IOERR && system == EDQUOT)
-        return error_set(err, -ENOSPC, "journal %s: the disk quota is used up", path);
+        return error_set(err, -ENOSPC, "%s %s: the disk quota is used up", noun, path);
     switch (code) {
     case SQLITE_NOTADB:
-        return error_set(err, -EBADMSG, "journal %s: not a tarn journal: no database", path);
+        return error_set(err, -EBADMSG, "%s %s: not a %s: no database", noun, path,
+                         is_journal ? "tarn journal" : "database of tarn");
     case SQLITE_CORRUPT:
-        return error_set(err, -EBADMSG, "journal %s: damaged: %s", path, sqlite3_errmsg(db));
+        return error_set(err, -EBADMSG, "%s %s: damaged: %s", noun, path, sqlite3_errmsg(db));
     case SQLITE_READONLY:
-        return error_set(err, -EROFS, "journal %s: cannot be written: %s", path,
+        return error_set(err, -EROFS, "%s %s: cannot be written: %s", noun, path,
                          sqlite3_errmsg(db));
     case SQLITE_BUSY:
-        return error_set(err, -EBUSY, "journal %s: locked by another program", path);
+        return error_set(err, -EBUSY, "%s %s: locked by another program", noun, path);
     case SQLITE_PERM:
-        return error_set(err, -EACCES, "journal %s: permission denied", path);
+        return error_set(err, -EACCES, "%s %s: permission denied", noun, path);
     default:
-        return error_set(err, -EIO, "journal %s: %s%s%s", path, sqlite3_errmsg(db),
+        return error_set(err, -EIO, "%s %s: %s%s%s", noun, path, sqlite3_errmsg(db),
                          system ? ": " : "", system ? strerror(system) : "");
     }
 }
