@@ -452,6 +452,53 @@ static void parts_of_swf_jobs_are_no_jobs(void **state)
           2, 0, 3);
 }
 
+static void rlscheduler_counts_other_jobs_than_swf(void **state)
+{
+    static const char log[] = "1 0 9  0 4 -1 -1 4 600 -1 1 1 1 1 1 1 -1 -1\n"
+                              "2 1 9 -1 4 -1 -1 4 600 -1 0 1 1 1 1 1 -1 -1\n"
+                              "3 2 9 50 4 -1 -1 8 600 -1 2 1 1 1 1 1 -1 -1\n"
+                              "4 3 9 60 4 -1 -1 4  -1 -1 1 1 1 1 1 1 -1 -1\n";
+    struct workload workload = { 0 };
+    struct error err = { "" };
+
+    (void)state;
+    count("swf", log, 2, 0, 2);
+    assert_int_equal(scene_read("rlscheduler", log, false, &workload, &err), 0);
+    assert_int_equal(workload.jobs.count, 3);
+    assert_int_equal(workload.left_out, 1);
+    assert_int_equal(workload.jobs.items[0].run, 10 * SEC);
+    assert_int_equal(workload.jobs.items[1].run, 50 * SEC);
+    assert_int_equal(workload.jobs.items[1].gpus, 8);
+    assert_int_equal(workload.jobs.items[2].limit, 0);
+    workload_release(&workload);
+}
+
+static void traces_of_shockwave_have_tabs_and_no_header(void **state)
+{
+    static const char trace[] =
+        "ResNet-18 (batch size 32)\tpython3 main.py --batch \"32\"\timages\t--steps\t1\t143450\t2\t"
+        "accordion\t1\t-1.000000\t3338\t55.5\n"
+        "LM (batch size 10)\tpython3 lm.py\tlm\t--steps\t0\t134583\t1\tgns\t1\t\t1418\t60\n";
+    static const char gavel[] =
+        "LM (batch size 10)\tpython3 lm.py\tlm\t--steps\t0\t9\t1\t1\t-1\t60\n";
+    struct workload workload = { 0 };
+    struct error err = { "" };
+
+    (void)state;
+    assert_int_equal(scene_read("shockwave_trace", trace, false, &workload, &err), 0);
+    assert_int_equal(workload.jobs.count, 2);
+    assert_string_equal(workload.jobs.items[0].group, "ResNet-18 (batch size 32)");
+    assert_int_equal(workload.jobs.items[0].gpus, 2);
+    assert_int_equal(workload.jobs.items[0].run, 3338 * SEC);
+    assert_int_equal(workload.jobs.items[0].submit, 55500000);
+    assert_int_equal(workload.jobs.items[1].run, 1418 * SEC);
+    workload_release(&workload);
+    workload = (struct workload){ 0 };
+    assert_int_equal(scene_read("shockwave_trace", gavel, false, &workload, &err), -EBADMSG);
+    assert_non_null(strstr(err.text, "10 fields, expected 12"));
+    workload_release(&workload);
+}
+
 static void gzipped_files_are_read_too(void **state)
 {
     struct workload workload = { 0 };
@@ -509,6 +556,8 @@ int main(void)
         cmocka_unit_test(bad_lines_are_counted_when_asked_for),
         cmocka_unit_test(names_of_jobs_shift_no_column),
         cmocka_unit_test(parts_of_swf_jobs_are_no_jobs),
+        cmocka_unit_test(rlscheduler_counts_other_jobs_than_swf),
+        cmocka_unit_test(traces_of_shockwave_have_tabs_and_no_header),
         cmocka_unit_test(gzipped_files_are_read_too),
         cmocka_unit_test(no_file_makes_a_reader_fall),
     };

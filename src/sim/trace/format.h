@@ -40,6 +40,9 @@ int format_read(const struct format *format, const struct format_ask *ask,
 
 /* The readers of formats that are not tables. */
 int read_swf(const struct format_ask *ask, struct workload *workload, struct error *err);
+/* As RLScheduler (SC'20) reads such a file: a run time below 0 counts as 10 s, jobs with 0 are left
+ * out, and lines of parts of jobs are jobs. */
+int read_rlscheduler(const struct format_ask *ask, struct workload *workload, struct error *err);
 int read_batsim(const struct format_ask *ask, struct workload *workload, struct error *err);
 int read_journal(const struct format_ask *ask, struct workload *workload, struct error *err);
 

@@ -143,6 +143,18 @@ static const struct job_table shockwave = {
                  [COLUMN_GPUS] = "!num_gpus|num_gpu|scale_factor" },
 };
 
+/* The traces in Shockwave's repository, as its simulator reads them. Those of Gavel have neither
+ * mode nor duration: without them they are no jobs of known length. */
+static const struct job_table shockwave_trace = {
+    .columns = { [COLUMN_GROUP] = "!job_type",
+                 [COLUMN_SUBMIT] = "!arrival_time",
+                 [COLUMN_RUN] = "!duration",
+                 [COLUMN_GPUS] = "!scale_factor" },
+    .header = "job_type\tcommand\tworking_directory\tnum_steps_arg\tneeds_data_dir\ttotal_steps\t"
+              "scale_factor\tmode\tpriority_weight\tSLO\tduration\tarrival_time",
+    .separator = '\t',
+};
+
 /* The column queue says how long it waited there: the tenant is the virtual cluster. */
 static const struct job_table helios = {
     .columns = { [COLUMN_NAME] = "job_id|jobname",
@@ -434,15 +446,17 @@ const struct format formats[] = {
       true }, /* condensed Philly jobs: num_gpu, submit_time, duration ..., seconds */
     { "chronus", &chronus, NULL, true },     /* Philly jobs with deadlines, minutes */
     { "shockwave", &shockwave, NULL, true }, /* Shockwave's jobs: arrival, GPUs, service, seconds */
-    { "helios", &helios, NULL, true },       /* SenseTime's Helios clusters: cluster_log.csv */
+    { "shockwave_trace", &shockwave_trace, NULL, true }, /* as in its repository, with tabs */
+    { "helios", &helios, NULL, true }, /* SenseTime's Helios clusters: cluster_log.csv */
     { "pai", &pai, NULL,
       true }, /* Alibaba's PAI of 2020: task table, or the simulator's job table */
-    { "azure_llm", &azure_llm, NULL, true },     /* Azure's LLM requests: each a short job */
-    { "sacct", &sacct, NULL, true },             /* Slurm: sacct --parsable2, with header */
-    { "swf", NULL, read_swf, true },             /* Standard Workload Format */
-    { "batsim", NULL, read_batsim, true },       /* Batsim's JSON */
-    { "journal", NULL, read_journal, true },     /* a state directory of tarn */
-    { "generate", NULL, read_generated, false }, /* synthetic, from a few numbers */
+    { "azure_llm", &azure_llm, NULL, true },         /* Azure's LLM requests: each a short job */
+    { "sacct", &sacct, NULL, true },                 /* Slurm: sacct --parsable2, with header */
+    { "swf", NULL, read_swf, true },                 /* Standard Workload Format */
+    { "rlscheduler", NULL, read_rlscheduler, true }, /* the same by RLScheduler's rules */
+    { "batsim", NULL, read_batsim, true },           /* Batsim's JSON */
+    { "journal", NULL, read_journal, true },         /* a state directory of tarn */
+    { "generate", NULL, read_generated, false },     /* synthetic, from a few numbers */
     { 0 },
 };
 

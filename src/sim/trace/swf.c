@@ -88,7 +88,20 @@ static int read_job(const struct cells *cells, struct workload *workload, struct
     return 0;
 }
 
-int read_swf(const struct format_ask *ask, struct workload *workload, struct error *err)
+enum swf_rules { RULES_SWF, RULES_RLSCHEDULER };
+
+enum { RLSCHEDULER_RUN_US = 10000000 };
+
+/* False: the job never ran, or on unknown processors. */
+static bool settle(struct sim_job *job, enum swf_rules rules)
+{
+    if (rules == RULES_RLSCHEDULER && job->run < 0)
+        job->run = RLSCHEDULER_RUN_US;
+    return job->run >= (rules == RULES_RLSCHEDULER) && job->gpus > 0;
+}
+
+static int read_lines(const struct format_ask *ask, enum swf_rules rules, struct workload *workload,
+                      struct error *err)
 {
     struct cells cells = { .path = ask->path };
     struct sim_job job;
@@ -108,7 +121,7 @@ int read_swf(const struct format_ask *ask, struct workload *workload, struct err
             continue;
         cells.line = lines.number;
         code = cells_split(&cells, line, CELLS_BLANKS, err);
-        if (code == 0 && is_part(&cells)) {
+        if (code == 0 && rules == RULES_SWF && is_part(&cells)) {
             workload->left_out++;
             continue;
         }
@@ -118,11 +131,21 @@ int read_swf(const struct format_ask *ask, struct workload *workload, struct err
             code = workload_pass_over(workload, ask->skip_bad, code);
             continue;
         }
-        if (job.run < 0 || job.gpus == 0)
-            workload->left_out++; /* never ran, or on unknown processors */
-        else
+        if (settle(&job, rules))
             code = workload_add(workload, &job, err);
+        else
+            workload->left_out++;
     }
     lines_close(&lines);
     return code < 0 ? code : got;
+}
+
+int read_swf(const struct format_ask *ask, struct workload *workload, struct error *err)
+{
+    return read_lines(ask, RULES_SWF, workload, err);
+}
+
+int read_rlscheduler(const struct format_ask *ask, struct workload *workload, struct error *err)
+{
+    return read_lines(ask, RULES_RLSCHEDULER, workload, err);
 }
