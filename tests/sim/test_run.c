@@ -148,6 +148,25 @@ static void slow_models_take_longer(void **state)
     scene_clean();
 }
 
+/* A kind of job has a speed of its own on a model; the others have that of "*". */
+static void a_kind_of_job_has_its_own_speed_on_a_model(void **state)
+{
+    (void)state;
+    const char content[] = "job_id,submit_time,num_gpus,duration,model_name\n"
+                           "a,0,1,100,resnet\nb,1000,1,100,lm\nc,2000,1,100,gan\n";
+    AUTO_FREE char *yaml = mem_printf("cluster: {nodes: 1, gpus: 1, model: t4}\n"
+                                      "workload: {format: philly, file: %s, speeds: {v100: 1, "
+                                      "t4: {resnet: 0.5, lm: 0.25, '*': 0.8}}}\n"
+                                      "measure: [jct]\n",
+                                      scene_file(content, sizeof(content) - 1));
+    json_t *result = scene_run(yaml, -1);
+
+    near_to(scene_number(result, "jct.mean"), (200 + 400 + 125) / 3.0);
+    near_to(scene_number(result, "jct.max"), 400);
+    json_decref(result);
+    scene_clean();
+}
+
 static const char made_up[] = "cluster: {nodes: 4, gpus: 8}\n"
                               "workload: {format: generate, jobs: 400, arrivals: bursty, "
                               "diurnal: 0.5, queues: user}\n"
@@ -227,6 +246,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_at_once_is_dropped_when_asked_for),
         cmocka_unit_test(wide_jobs_are_gangs_of_whole_machines),
         cmocka_unit_test(slow_models_take_longer),
+        cmocka_unit_test(a_kind_of_job_has_its_own_speed_on_a_model),
         cmocka_unit_test(the_same_seed_gives_the_same_run),
         cmocka_unit_test(the_mean_is_taken_element_by_element),
         cmocka_unit_test(recorded_starts_are_measured_like_decisions),

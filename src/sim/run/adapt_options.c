@@ -47,6 +47,36 @@ static int read_slices(const struct reader *above, const json_t *object, struct 
     return 0;
 }
 
+static int add_speed(const struct reader *reader, const json_t *object, const char *key,
+                     struct speed speed, struct adapt *adapt)
+{
+    int code = reader_real(reader, object, key, 0.001, 1000, &speed.factor);
+
+    if (code == 0)
+        list_add(&adapt->speeds, speed);
+    return code;
+}
+
+/* "*": jobs of all other kinds. */
+static int read_kinds(const struct reader *above, const char *model, const json_t *kinds,
+                      struct adapt *adapt)
+{
+    struct reader reader = reader_at(above, "%s", model);
+    const char *kind;
+    json_t *value;
+    int code = 0;
+
+    json_object_foreach((json_t *)(uintptr_t)kinds, kind, value)
+    {
+        struct speed speed = { .model = model, .kind = strcmp(kind, "*") == 0 ? NULL : kind };
+        code = add_speed(&reader, kinds, kind, speed, adapt);
+        if (code < 0)
+            break;
+    }
+    (void)value;
+    return code;
+}
+
 static int read_speeds(const struct reader *above, const json_t *object, struct adapt *adapt)
 {
     const json_t *speeds = reader_get(object, "speeds");
@@ -57,22 +87,16 @@ static int read_speeds(const struct reader *above, const json_t *object, struct 
 
     if (!speeds)
         return 0;
-    if (!json_is_object(speeds) || json_object_size(speeds) > EXPERIMENT_SPEEDS_MAX)
-        return reader_fail(above, -EINVAL, object, "speeds", "expected a map of at most %d models",
-                           EXPERIMENT_SPEEDS_MAX);
+    if (!json_is_object(speeds))
+        return reader_fail(above, -EINVAL, object, "speeds", "expected a map of models");
     json_object_foreach((json_t *)(uintptr_t)speeds, model, value)
     {
-        struct speed *speed = &adapt->speeds[adapt->speed_count];
-        if (strlen(model) >= sizeof(speed->model))
-            return reader_fail(&reader, -EINVAL, speeds, model, "longer than %d bytes",
-                               REQUEST_MODEL_SIZE - 1);
-        snprintf(speed->model, sizeof(speed->model), "%s", model);
-        code = reader_real(&reader, speeds, model, 0.001, 1000, &speed->factor);
+        code = json_is_object(value)
+                   ? read_kinds(&reader, model, value, adapt)
+                   : add_speed(&reader, speeds, model, (struct speed){ .model = model }, adapt);
         if (code < 0)
             return code;
-        adapt->speed_count++;
     }
-    (void)value;
     return 0;
 }
 

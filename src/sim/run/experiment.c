@@ -31,6 +31,7 @@ void experiment_destroy(struct experiment *experiment)
     config_destroy(experiment->config);
     free(experiment->seeds);
     free(experiment->adapt.slice_starts);
+    list_release(&experiment->adapt.speeds);
     free(experiment);
 }
 
@@ -193,7 +194,7 @@ static int read_schedule(const struct reader *reader, const json_t *document,
         return code;
     bool is_changed = adapt->shuffle || adapt->inflate > 0 || !adapt->departures ||
                       adapt->load > 0 || adapt->time_scale != 1 || adapt->run_max != USEC_NEVER ||
-                      adapt->speed_count > 0 || experiment->is_dropping;
+                      adapt->speeds.count > 0 || experiment->is_dropping;
     return is_changed ? reader_fail(reader, -EINVAL, document, "schedule",
                                     "recorded: expected the jobs as they were, without shuffle, "
                                     "inflate, departures, load, time_scale, run_max, speeds and "

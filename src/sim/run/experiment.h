@@ -23,7 +23,6 @@ enum {
     EXPERIMENT_SEEDS_MAX = 1000,
     EXPERIMENT_SLICES_MAX = 1000,
     EXPERIMENT_VARIANTS_MAX = 64,
-    EXPERIMENT_SPEEDS_MAX = 64,
     EXPERIMENT_TEAMS_MAX = 64,
     EXPERIMENT_BYTES_MAX = 4 << 20,
 };
@@ -32,7 +31,8 @@ enum estimates { ESTIMATES_REQUEST, ESTIMATES_ORACLE, ESTIMATES_PREDICTED, ESTIM
 enum queue_column { QUEUES_NONE, QUEUES_USER, QUEUES_GROUP, QUEUES_QUEUE, QUEUES_PARTITION };
 
 struct speed {
-    char model[REQUEST_MODEL_SIZE];
+    const char *model; /* in the document */
+    const char *kind;  /* only of jobs of this group of the trace; NULL: of all others */
     double factor;
 };
 
@@ -56,8 +56,7 @@ struct adapt {
     uint32_t *slice_starts;
     size_t slice_count;
     uint32_t slice_length;
-    struct speed speeds[EXPERIMENT_SPEEDS_MAX];
-    size_t speed_count;
+    LIST(struct speed) speeds;
 };
 
 struct experiment {

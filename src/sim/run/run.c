@@ -108,17 +108,19 @@ static void find_speeds(struct run *run)
     size_t count = run->state->devices.count;
 
     run->speed_least = 1;
-    if (adapt->speed_count == 0)
+    if (adapt->speeds.count == 0)
         return;
     run->speeds = mem_zero(count + 1, sizeof(double));
     for (size_t i = 0; i < count; i++) {
         run->speeds[i] = 1;
-        for (size_t k = 0; k < adapt->speed_count; k++) {
-            if (strcmp(adapt->speeds[k].model, run->state->devices.items[i].model) == 0)
-                run->speeds[i] = adapt->speeds[k].factor;
+        LIST_EACH (const struct speed, speed, &adapt->speeds) {
+            if (strcmp(speed->model, run->state->devices.items[i].model) != 0)
+                continue;
+            if (!speed->kind)
+                run->speeds[i] = speed->factor;
+            run->has_kind_speeds |= speed->kind != NULL;
+            run->speed_least = speed->factor < run->speed_least ? speed->factor : run->speed_least;
         }
-        if (run->speeds[i] < run->speed_least)
-            run->speed_least = run->speeds[i];
     }
 }
 

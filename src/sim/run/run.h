@@ -107,8 +107,9 @@ struct run {
     LIST(uint32_t) ended; /* to be forgotten */
     struct fragment *fragment;
     int64_t *demands;
-    double *speeds; /* of each device; NULL: all 1 */
+    double *speeds; /* of each device, for kinds of jobs without one of their own; NULL: all 1 */
     double speed_least;
+    bool has_kind_speeds;
     uint64_t first_id;
     usec_t now;
     uint32_t submitted, over;

@@ -119,13 +119,24 @@ int run_end_those_due(struct run *run, struct error *err)
     return code;
 }
 
-static double speed_of(const struct run *run, const struct lease *lease)
+static double speed_on(const struct run *run, const struct sim_job *job, uint32_t device)
 {
-    const double *speeds = run->speeds;
+    const char *model = run->state->devices.items[device].model;
+
+    LIST_EACH (const struct speed, speed, &run->experiment->adapt.speeds) {
+        if (run->has_kind_speeds && speed->kind && strcmp(speed->kind, job->group) == 0 &&
+            strcmp(speed->model, model) == 0)
+            return speed->factor;
+    }
+    return run->speeds[device];
+}
+
+static double speed_of(const struct run *run, const struct sim_job *job, const struct lease *lease)
+{
     double speed = 1;
 
-    for (uint32_t i = 0; speeds && i < lease->slices_count; i++) {
-        double one = speeds[lease->slices[i].device];
+    for (uint32_t i = 0; run->speeds && i < lease->slices_count; i++) {
+        double one = speed_on(run, job, lease->slices[i].device);
         speed = i == 0 || one < speed ? one : speed;
     }
     return speed;
@@ -139,11 +150,13 @@ void run_take_decisions(struct run *run)
         const struct event *event = &run->decisions.events.items[i];
         uint32_t number = (uint32_t)(event_job(event) - run->first_id);
         if (event->kind == EVENT_GRANT) {
-            list_add(&run->granted, (struct granted){ .job = number,
-                                                      .attempt = event->grant.attempt,
-                                                      .milli = event->grant.lease.milli,
-                                                      .speed = speed_of(run, &event->grant.lease),
-                                                      .is_backfill = event->grant.is_backfill });
+            list_add(&run->granted,
+                     (struct granted){ .job = number,
+                                       .attempt = event->grant.attempt,
+                                       .milli = event->grant.lease.milli,
+                                       .speed = speed_of(run, &run->workload->jobs.items[number],
+                                                         &event->grant.lease),
+                                       .is_backfill = event->grant.is_backfill });
         } else if (event->kind == EVENT_STOP) {
             list_add(&run->stopped,
                      (struct stopped){ .job = number,
