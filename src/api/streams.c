@@ -231,7 +231,13 @@ static bool pull_output(struct http_stream *stream, struct text *out)
 
     if (!follower->is_plain)
         return pull_bytes(stream, out);
-    bool is_last = pull_bytes(stream, &follower->events) || follower->events.length >= PLAIN_MAX;
+    struct text *all = &follower->events;
+    size_t before;
+    bool is_last;
+    do { /* until the reader has to be waited for */
+        before = all->length;
+        is_last = pull_bytes(stream, all) || all->length >= PLAIN_MAX;
+    } while (!is_last && all->length > before);
     if (is_last)
         terminal_text_add(out, follower->events.bytes, follower->events.length);
     return is_last;
