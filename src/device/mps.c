@@ -104,11 +104,23 @@ bool mps_is_server(const char *folder, uint32_t pid)
            stat(leader, &about) == 0 && about.st_uid == geteuid();
 }
 
+/* The thread that starts it takes no signals; the server must, or it could not be ended. */
+static void take_signals(posix_spawnattr_t *attributes)
+{
+    sigset_t none;
+
+    sigemptyset(&none);
+    posix_spawnattr_init(attributes);
+    posix_spawnattr_setsigmask(attributes, &none);
+    posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK);
+}
+
 /* Run it with a word of input, or with -d as the daemon. */
 static int control(const struct mps_device *mps, const char *words)
 {
     const char *argv[] = { program(), words ? NULL : "-d", NULL };
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
     int ends[2];
     pid_t pid = 0;
 
@@ -119,7 +131,10 @@ static int control(const struct mps_device *mps, const char *words)
     posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    int code = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, env);
+    take_signals(&attributes);
+    int code =
+        posix_spawnp(&pid, argv[0], &actions, &attributes, (char *const *)(uintptr_t)argv, env);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[0]);
     if (code == 0 && words && write(ends[1], words, strlen(words)) < 0)

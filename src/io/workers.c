@@ -303,6 +303,20 @@ static void on_closed(uv_handle_t *handle)
     free(workers);
 }
 
+/* What is done may add work that waited for it: a server ends after the program that used it. */
+static bool finish_awaited(struct workers *workers)
+{
+    uv_mutex_lock(&workers->mutex);
+    while (has_awaited(workers))
+        uv_cond_timedwait(&workers->ended, &workers->mutex, 50 * MS);
+    uv_mutex_unlock(&workers->mutex);
+    settle(workers);
+    uv_mutex_lock(&workers->mutex);
+    bool is_over = !has_awaited(workers);
+    uv_mutex_unlock(&workers->mutex);
+    return is_over;
+}
+
 void workers_stop(struct workers *workers)
 {
     if (!workers)
@@ -310,9 +324,8 @@ void workers_stop(struct workers *workers)
     uv_mutex_lock(&workers->mutex);
     workers->is_stopping = true;
     uv_cond_broadcast(&workers->arrived);
-    while (has_awaited(workers))
-        uv_cond_timedwait(&workers->ended, &workers->mutex, 50 * MS);
     uv_mutex_unlock(&workers->mutex);
-    settle(workers);
+    while (!finish_awaited(workers))
+        ;
     uv_close((uv_handle_t *)&workers->over_async, on_closed);
 }
