@@ -79,6 +79,7 @@ struct job_end {
     uint32_t rank;
     uint8_t kind; /* enum engine_outcome_kind; 0: not over */
     bool was_stopped, was_oom, was_killed;
+    bool is_unsound; /* its outputs or inputs are not as declared; only while the attempt ends */
 };
 
 /* What a job has only once it was granted, stopped or ended, or its wait was estimated: most
