@@ -135,3 +135,87 @@ def test_a_stage_that_runs_again_has_new_outputs_to_fill(api, tmp_path):
     assert len(api.post("/v1/jobs/%d/requeue?following=1" % stages[0]["id"])["changed"]) == 2
     assert api.wait_group(number)["result"] == "ok"
     assert output_of(api, number, "use") == "of-1\nof-2\n" and output_of(api, number, "make") == ""
+
+
+# What a stage submits
+
+
+SUBMITS = "%s submit --name child -- sleep 1000 && %s submit -f %%s/file.yaml && touch %%s/sent; sleep 1000" % (TARN, TARN)
+
+
+def named(api, name):
+    return [job for job in api.get("/v1/jobs?all=1")["jobs"] if job["name"] == name]
+
+
+def test_a_cancelled_pipeline_takes_what_its_stages_submitted(daemon, api, tmp_path):
+    (tmp_path / "file.yaml").write_text("stages: {x: {run: sleep 1000}, y: {needs: [x], run: 'true'}, z: {when: always, run: 'true'}}\n")
+    number = api.submit(name="outer", env=daemon.env(), cwd=str(tmp_path), stages={
+        "a": {"run": "true"}, "b": {"needs": ["a"], "run": SUBMITS % (tmp_path, tmp_path)}})
+    other = api.submit(run="sleep 1000", env=daemon.env())
+    wait_until("they are submitted", lambda: os.path.exists(tmp_path / "sent"))
+    submitter = api.job(number)["stages"][1]["jobs"][0]["id"]
+    child, = named(api, "child")
+    assert api.job(child["id"])["by_job"] == submitter and api.job(other)["by_job"] is None
+    shown = subprocess.run([TARN, "show", str(child["id"])], env=daemon.environment(), capture_output=True, text=True).stdout
+    assert "by job %d" % submitter in shown, shown
+    daemon.kill()
+    daemon.start()
+    changed = api.post("/v1/jobs/%d/cancel" % number)["changed"]
+    inner, = [group for group in api.get("/v1/pipelines")["pipelines"] if group["id"] != number]
+    stages = {stage["name"]: stage["jobs"][0]["id"] for stage in api.job(inner["id"])["stages"]}
+    assert sorted(changed) == sorted([submitter, child["id"], stages["x"], stages["y"]])
+    ended = api.wait_end(child["id"])
+    assert (ended["result"], ended["cancel_reason"]) == ("cancelled", "pipeline %d, which submitted it, was cancelled" % number)
+    assert api.wait_group(inner["id"])["result"] == "cancelled" and api.job(stages["z"])["result"] == "ok"
+    assert api.job(other)["result"] is None
+
+
+def test_a_pipeline_that_ended_takes_what_still_runs_of_it(api):
+    number = api.submit(name="outer", stages={"a": {"run": "true"}})
+    assert api.wait_group(number)["result"] == "ok"
+    maker = api.job(number)["stages"][0]["jobs"][0]["id"]
+    child = api.submit(run="sleep 1000", sender_job=maker)
+    grandchild = api.submit(run="sleep 1000", sender_job=child)
+    assert api.post("/v1/jobs/%d/cancel" % number)["changed"] == [child, grandchild]
+    assert api.wait_end(grandchild)["result"] == "cancelled"
+    with pytest.raises(Refused, match="changes nothing"):
+        api.post("/v1/jobs/%d/cancel" % number)
+
+
+def test_a_cancelled_job_takes_what_it_submitted_but_for_what_shall_outlive_it(daemon, api, tmp_path):
+    (tmp_path / "own.yaml").write_text("name: own\nsender_job: 0\nrun: sleep 1000\n")
+    number = api.submit(run="%s submit -f %s/own.yaml; %s submit --name taken -- sleep 1000; %s submit --cron '0 4 * * *' --name nightly -- true; touch %s/sent; sleep 1000"
+                        % (TARN, tmp_path, TARN, TARN, tmp_path), env=daemon.env())
+    wait_until("they are submitted", lambda: os.path.exists(tmp_path / "sent"))
+    own, taken = named(api, "own")[0]["id"], named(api, "taken")[0]["id"]
+    assert sorted(api.post("/v1/jobs/%d/cancel" % number)["changed"]) == sorted([number, taken])
+    assert api.wait_end(taken)["cancel_reason"] == "job %d, which submitted it, was cancelled" % number
+    assert api.job(own)["result"] is None and api.job(own)["by_job"] is None
+
+
+def test_a_job_can_only_be_submitted_by_a_job_of_its_user_that_goes_on(make_daemon):
+    daemon = make_daemon(options=["--all-users"]) if IS_ROOT else make_daemon()
+    daemon.start()
+    api = daemon.api
+    with pytest.raises(Refused, match="sender_job: job 4711: no such job"):
+        api.submit(run="true", sender_job=4711)
+    with pytest.raises(Refused, match="sender_job"):
+        api.submit(run="true", sender_job="x")
+    number = api.submit(run="trap '' TERM; sleep 1000 & wait; sleep 1000", grace="1000s", env=daemon.env())
+    api.wait_state(number, "running")
+    if IS_ROOT:
+        with pytest.raises(Refused, match="sender_job: job %d: belongs to another user" % number):
+            as_user(NOBODY, lambda: api.submit(run="true", cwd="/", sender_job=number))
+    api.post("/v1/jobs/%d/cancel" % number)
+    with pytest.raises(Refused, match="sender_job: job %d is cancelled" % number):
+        api.submit(run="true", sender_job=number)
+    api.post("/v1/jobs/%d/cancel?signal_now=1" % number)
+
+
+def test_a_list_to_cancel_may_name_what_goes_along(daemon, api):
+    number = api.submit(run="sleep 1000", env=daemon.env())
+    child = api.submit(run="true", hold=True, sender_job=number)
+    done = subprocess.run([TARN, "cancel", str(number), str(child)], env=daemon.environment(), capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "cancelled %d, %d\n" % (number, child), ""), done
+    done = subprocess.run([TARN, "cancel", str(child)], env=daemon.environment(), capture_output=True, text=True)
+    assert done.returncode == 1 and "has ended already" in done.stderr, done

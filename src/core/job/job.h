@@ -94,7 +94,9 @@ struct job_run {
     struct calibration_note foreseen; /* that estimate */
     char *cancelled_by;               /* a user or a rule; NULL: not cancelled */
     char *cancel_reason;              /* of the rule, or NULL */
-    char *external; /* its name in the engine that it was submitted to; NULL: submitted to tarn */
+    char *external;  /* its name in the engine that it was submitted to; NULL: submitted to tarn */
+    uint64_t by_job; /* the job that submitted it; 0: none */
+    uint64_t elder;  /* the job that by_job submitted before it; 0: none */
     uint32_t attempt;
     uint32_t retries;
     uint32_t preemptions;
