@@ -635,8 +635,8 @@ static void close_all(struct daemon *daemon)
         daemon->engine->ops->destroy(daemon->engine);
     inventory_destroy(daemon->inventory);
     shortage_destroy(daemon->reporter.shortage);
-    output_checks_destroy(daemon->reporter.checks);
     hub_destroy(daemon->hub);
+    output_checks_destroy(daemon->reporter.checks); /* the hub gives back ends that it has */
     launcher_destroy(daemon->launcher);
     readings_close(daemon->readings);
     workers_stop(daemon->workers);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/change.h"
@@ -15,11 +16,13 @@
 #include "io/become.h"
 #include "io/child.h"
 #include "io/child_watch.h"
+#include "io/copy.h"
+#include "io/file.h"
 #include "io/log.h"
 #include "node/job_outputs.h"
 #include "wire/job/job_launch.h"
 
-enum { ANSWER = 3, ANSWER_SIZE = 512, AGAIN_MS = 1000, STATUS_BAD = 3 };
+enum { ANSWER = 3, ANSWER_SIZE = 512, NAMES_BYTES_MAX = 1 << 20, AGAIN_MS = 1000, STATUS_BAD = 3 };
 
 struct check {
     struct check *next;
@@ -28,8 +31,9 @@ struct check {
     struct event event;
     bool is_last; /* of its members */
     uint32_t uid, gid;
-    char *out, *in, *outputs, *stage; /* of the environment of the process */
-    struct child_watch *process;      /* NULL: none runs */
+    char *outputs;               /* a/b */
+    char *out, *in, *stage;      /* of the environment of the process */
+    struct child_watch *process; /* NULL: none runs */
     int answer_fd;
     uv_timer_t timer;
 };
@@ -91,7 +95,7 @@ void output_checks_destroy(struct output_checks *checks)
 
 /* ---- the process ---- */
 
-/* The reason that it left; "": it was killed, or could not do its work. */
+/* The reason that it left. */
 static void read_answer(const struct check *check, char ret[ANSWER_SIZE])
 {
     ssize_t length = pread(check->answer_fd, ret, ANSWER_SIZE - 1, 0);
@@ -106,7 +110,8 @@ static void on_end(void *user, int status)
 
     check->process = NULL;
     if (status != 0) {
-        read_answer(check, reason);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_BAD)
+            read_answer(check, reason);
         check->event.ended.is_unsound = 1;
         check->event.ended.reason = reason[0] ? reason : "its outputs could not be checked";
     }
@@ -131,7 +136,7 @@ static int start_process(struct check *check, int *ret_pidfd, struct error *err)
     const struct child_plan child = {
         .path = "/proc/self/exe",
         .argv = (char *[]){ (char[]){ "tarnd" }, (char[]){ "--check-outputs" }, uid, gid, NULL },
-        .envp = (char *[]){ check->out, check->outputs, check->stage, check->in, NULL },
+        .envp = (char *[]){ check->out, check->stage, check->in, NULL },
         .fds = &fd,
         .fd_count = 1,
     };
@@ -139,6 +144,8 @@ static int start_process(struct check *check, int *ret_pidfd, struct error *err)
     if (fd < 0)
         return error_set(err, -errno, "no memory file: %s", strerror(errno));
     check->answer_fd = fd;
+    if (!copy_write(fd, check->outputs, strlen(check->outputs)))
+        return error_set(err, -errno, "memory file: %s", strerror(errno));
     return child_start(&child, ret_pidfd, err);
 }
 
@@ -164,25 +171,30 @@ static void begin(uv_timer_t *timer)
 
 int run_check_outputs(char *const *words)
 {
-    AUTO_RELEASE(text) struct text reason = { 0 };
-    char *names[UINT8_MAX + 1] = { NULL }, *rest = getenv("TARN_OUTPUTS");
+    AUTO_RELEASE(text) struct text reason = { 0 }, bytes = { 0 };
+    LIST(char *) names = { 0 };
     struct job_outputs outputs = { .out = getenv("TARN_OUT"),
                                    .in = getenv("TARN_IN"),
-                                   .names = names,
                                    .is_stage = getenv("TARN_STAGE") != NULL };
     sigset_t none;
 
     close_range(ANSWER + 1, ~0U, 0);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (!outputs.out || !rest ||
+    if (!outputs.out || file_read("/proc/self/fd/3", NAMES_BYTES_MAX, &bytes, NULL) < 0 ||
         become_user((uid_t)strtoul(words[0], NULL, 10), (gid_t)strtoul(words[1], NULL, 10)) < 0)
         return 1;
-    for (size_t i = 0; i < UINT8_MAX && rest && *rest; i++)
-        names[i] = strsep(&rest, "/");
-    if (job_outputs_settle(&outputs, &reason))
+    for (char *rest = bytes.bytes; rest && *rest;)
+        list_add(&names, strsep(&rest, "/"));
+    list_add(&names, NULL);
+    outputs.names = names.items;
+    bool is_good = job_outputs_settle(&outputs, &reason);
+    list_release(&names);
+    if (is_good)
         return 0;
-    return write(ANSWER, text_string(&reason), reason.length) < 0 ? 1 : STATUS_BAD;
+    bool is_told = ftruncate(ANSWER, 0) == 0 &&
+                   pwrite(ANSWER, text_string(&reason), reason.length, 0) == (ssize_t)reason.length;
+    return is_told ? STATUS_BAD : 1;
 }
 
 /* ---- the end of a member ---- */
@@ -239,13 +251,13 @@ static struct check *check_of(struct output_checks *checks, const struct job *jo
                               const struct launch *launch)
 {
     struct check *check = mem_zero(1, sizeof(*check));
-    AUTO_RELEASE(text) struct text names = { 0 };
+    struct text names = { 0 };
 
     *check = (struct check){ .checks = checks, .answer_fd = -1, .uid = job->uid, .gid = job->gid };
     check->change = (struct change){ .run = run_end, .done = done_end };
     for (char **name = launch->outputs; *name; name++)
         text_printf(&names, "%s%s", name == launch->outputs ? "" : "/", *name);
-    check->outputs = mem_printf("TARN_OUTPUTS=%s", text_string(&names));
+    check->outputs = text_take(&names);
     check->out =
         mem_printf("TARN_OUT=%s/data/%" PRIu32 "/%" PRIu64, checks->state_dir, job->uid, job->id);
     if (launch->input_count > 0)

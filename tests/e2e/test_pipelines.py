@@ -56,6 +56,12 @@ def test_the_outputs_of_a_gang_are_complete_when_its_last_member_has_ended(api, 
     assert api.wait_end(number)["result"] == "ok"
 
 
+def test_each_of_very_many_outputs_is_checked(api):
+    names = ["%063d" % number for number in range(256)]
+    number = api.submit(run="cd $TARN_OUT && for d in *; do echo 1 > $d/x; done; rm *255/x", outputs=names)
+    assert api.wait_end(number)["reason"] == "output %063d: empty" % 255
+
+
 def test_a_job_whose_output_is_empty_says_so_everywhere(daemon, api):
     number = api.submit(run="true", outputs=["data"], env=daemon.env())
     job = api.wait_end(number)
