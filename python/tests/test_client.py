@@ -112,7 +112,7 @@ class Submitting(world.DaemonCase):
     def test_the_keys_are_those_of_a_job_file(self):
         text = (ROOT / "src/wire/job/job_keys.def").read_text()
         places = dict(re.findall(r'JOB_KEY\("(\w+)", ([A-Z| ]+),', text))
-        own = {"run", "command", "stages", "defaults", "sender_env", "sender_cwd", "sender_umask", "sender_limits", "slurm", "script_path"}
+        own = {"run", "command", "stages", "defaults", "sender_env", "sender_cwd", "sender_umask", "sender_limits", "sender_job", "slurm", "script_path"}
         self.assertEqual(set(tarn.JobKeys.__annotations__), {key for key in places if "J" in places[key]} - own)
         self.assertEqual(set(tarn.StageKeys.__annotations__) - own,
                          {key for key in places if "S" in places[key] or "J" in places[key]} - own - {"needs"})

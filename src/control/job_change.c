@@ -322,6 +322,47 @@ static bool is_spared(const struct state *state, const struct job_change *wish,
            clean_up_of(state, group, job);
 }
 
+/* Jobs that clean up after a pipeline of their own are spared as there. */
+static bool is_taken_along(const struct state *state, const struct job_change *wish,
+                           const struct job *job)
+{
+    const struct group *group = state_group(state, job->group);
+
+    while (group && group->kind != GROUP_PIPELINE)
+        group = state_group(state, group->parent);
+    return can_take(job, EVENT_CANCEL) && !job->run->is_cancel_wanted &&
+           !(group && is_spared(state, wish, group, job));
+}
+
+/* Cancel what the jobs of these numbers submitted, and what those submitted. They are of the same
+ * user. */
+static void cancel_submitted(const struct control *control, struct job_change *wish,
+                             const char *what, uint64_t first, uint64_t last)
+{
+    const struct state *state = control_state(control);
+    AUTO_FREE char *reason =
+        mem_printf("%s %" PRIu64 ", which submitted it, was cancelled", what, wish->id);
+    size_t begin = wish->changed.count;
+    LIST(uint64_t) open = { 0 };
+
+    for (uint64_t id = first; id <= last; id++)
+        list_add(&open, id);
+    for (size_t i = 0; i < open.count; i++) {
+        for (const struct job *job = state_submitted(state, open.items[i]); job;
+             job = state_job(state, job->run->elder)) {
+            list_add(&open, job->id);
+            if (is_taken_along(state, wish, job))
+                list_add(&wish->changed, job->id);
+        }
+    }
+    list_release(&open);
+    for (size_t i = begin; i < wish->changed.count; i++)
+        control_emit(control, (struct event){ .kind = EVENT_CANCEL,
+                                              .cancel = { .job = wish->changed.items[i],
+                                                          .user = wish->who->name,
+                                                          .reason = reason } });
+}
+
 /* A change of one job may change others of the group: which are meant is settled before. */
 static int change_group(const struct control *control, struct job_change *wish,
                         const struct group *group, struct error *err)
@@ -340,9 +381,6 @@ static int change_group(const struct control *control, struct job_change *wish,
         if (code < 0)
             return code;
     }
-    if (wish->changed.count == 0)
-        return error_set(err, REFUSED_CONFLICT, "%s %" PRIu64 ": %s changes nothing",
-                         group_kind_name(group->kind), group->id, wish->verb);
     if (group->kind == GROUP_PIPELINE)
         wish->resumes = RESUME_AGAIN; /* in their order, as at first */
     for (size_t i = 0; i < wish->changed.count; i++) {
@@ -353,7 +391,12 @@ static int change_group(const struct control *control, struct job_change *wish,
         }
     }
     wish->changed.count = count;
-    return 0;
+    if (wish->kind == EVENT_CANCEL)
+        cancel_submitted(control, wish, group_kind_name(group->kind), group->id + 1, group->last);
+    return wish->changed.count > 0
+               ? 0
+               : error_set(err, REFUSED_CONFLICT, "%s %" PRIu64 ": %s changes nothing",
+                           group_kind_name(group->kind), group->id, wish->verb);
 }
 
 static int refuse(const struct state *state, const struct job_change *wish, const struct job *job,
@@ -393,5 +436,7 @@ int job_change(const struct control *control, struct job_change *wish, struct er
         return refuse(state, wish, job, err);
     list_add(&wish->changed, job->id);
     emit_on(control, wish, job);
+    if (wish->kind == EVENT_CANCEL)
+        cancel_submitted(control, wish, "job", job->id, job->id);
     return 0;
 }

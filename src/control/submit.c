@@ -16,6 +16,7 @@
 #include "control/when.h"
 #include "core/job/role.h"
 #include "wire/job/job_launch.h"
+#include "wire/job/sender.h"
 #include "wire/job/submission.h"
 
 enum {
@@ -172,9 +173,36 @@ static int settle_deadline(struct submit *submit, struct job_draft *draft, struc
     return 0;
 }
 
+/* The job that submits it. */
+static int check_sender(const struct submit *submit, uint64_t id, struct error *err)
+{
+    const struct job *job = state_job(control_state(submit->control), id);
+
+    if (id == 0)
+        return 0;
+    if (!job)
+        return error_set(
+            err, REFUSED_NOT_FOUND,
+            "sender_job: job %" PRIu64 ": no such job; outside of a job, unset TARN_JOB_ID", id);
+    if (!identity_owns(submit->who, job->uid))
+        return error_set(
+            err, REFUSED_FORBIDDEN,
+            "sender_job: job %" PRIu64 ": belongs to another user; expected a job of yours", id);
+    if (job->run->is_cancel_wanted)
+        return error_set(err, REFUSED_CONFLICT,
+                         "sender_job: job %" PRIu64
+                         " is cancelled, and what it submits would be, too; with sender_job: 0 "
+                         "the new job does not depend on it",
+                         id);
+    return 0;
+}
+
 static int check_submission(struct submit *submit, struct submission *submission, struct error *err)
 {
-    int code = 0;
+    int code = submission->schedule ? 0 : check_sender(submit, submission->sender->job, err);
+
+    if (code < 0)
+        return code;
 
     for (size_t i = 0; i < submission->stage_count; i++) {
         struct stage_draft *stage = &submission->stages[i];
@@ -319,6 +347,7 @@ static uint64_t emit_draft(struct emitting *emitting, const struct stage_draft *
     struct event_submit submitted = {
         .name = name,
         .external = submit->external,
+        .by_job = emitting->submission->sender->job,
         .user = submit->who->name,
         .uid = submit->who->uid,
         .gid = submit->who->gid,
@@ -524,6 +553,7 @@ static uint64_t emit_schedule(struct submit *submit, size_t number)
     json_t *document = json_copy(document_of(submit, number));
 
     json_object_del(document, "schedule");
+    json_object_del(document, "sender_job"); /* it repeats when that one is long over */
     struct event event = {
         .kind = EVENT_CRON,
         .cron = { .id = control_state(submit->control)->agenda.next_cron,

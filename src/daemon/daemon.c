@@ -25,6 +25,7 @@
 #include "daemon/nodes/node_calls.h"
 #include "daemon/nodes/node_faults.h"
 #include "daemon/nodes/shortage.h"
+#include "daemon/output_checks.h"
 #include "daemon/reporter.h"
 #include "daemon/start_config.h"
 #include "daemon/study/forecaster.h"
@@ -532,7 +533,9 @@ static int open_all(struct daemon *daemon, struct error *err)
     daemon->reporter = (struct reporter){ .hub = daemon->hub,
                                           .control = &daemon->ports.control,
                                           .inventory = daemon->inventory,
-                                          .shortage = shortage_create(&daemon->loop, daemon->hub) };
+                                          .shortage = shortage_create(&daemon->loop, daemon->hub),
+                                          .checks = output_checks_create(&daemon->loop, daemon->hub,
+                                                                         options->state_dir) };
     if (options->config)
         code = start_config_read(daemon->hub, options->config, &daemon->config, err);
     if (code == 0)
@@ -633,6 +636,7 @@ static void close_all(struct daemon *daemon)
     inventory_destroy(daemon->inventory);
     shortage_destroy(daemon->reporter.shortage);
     hub_destroy(daemon->hub);
+    output_checks_destroy(daemon->reporter.checks); /* the hub gives back ends that it has */
     launcher_destroy(daemon->launcher);
     readings_close(daemon->readings);
     workers_stop(daemon->workers);

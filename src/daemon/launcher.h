@@ -7,6 +7,7 @@
  * A job's folders below the state directory:
  *   logs/UID/ID[.RANK].out   its output, unless the job names other files
  *   data/UID/ID/NAME         its outputs (TARN_OUT is data/UID/ID)
+ *   data/UID/ID.sealed       what its outputs were like when it had ended (node/job_outputs.h)
  *   data/UID/ID.attempts/N   the outputs that attempt N left, where a later one began anew
  *   data/UID/ID.in/NAME      links to the outputs that it reads (TARN_IN)
  *   data/UID/ID.checkpoint   kept between attempts (TARN_CHECKPOINT)

@@ -3,19 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "io/become.h"
 
 enum { SOCKET = 3, LOOK_MS = 50, CHUNK = 64 * 1024, TAIL_BYTES_MAX = 1 << 20 };
 
@@ -28,14 +27,6 @@ struct output {
     bool is_following;
     bool is_greeted; /* the first byte is sent */
 };
-
-static void take_user(uid_t uid, gid_t gid)
-{
-    if (geteuid() == 0 && uid != 0 &&
-        (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0))
-        _exit(1);
-    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-}
 
 /* The daemon may be gone, or its client. */
 static void send_all(const char *bytes, size_t length)
@@ -170,7 +161,8 @@ int run_read_output(char *const *words)
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (!output.path)
         return 1;
-    take_user(output.owner, (gid_t)strtoul(words[1], NULL, 10));
+    if (become_user(output.owner, (gid_t)strtoul(words[1], NULL, 10)) < 0)
+        return 1;
     read_output(&output);
     return 0;
 }

@@ -12,6 +12,7 @@
 #include "daemon/arrival_notes.h"
 #include "daemon/nodes/inventory.h"
 #include "daemon/nodes/shortage.h"
+#include "daemon/output_checks.h"
 #include "io/log.h"
 #include "io/net/peer.h"
 #include "node/machine.h"
@@ -31,7 +32,8 @@ static void on_outcome(void *user, const struct engine_outcome *outcome)
 
     if (outcome->kind == ENGINE_RETURNED && !reporter->engine->abilities.has_own_nodes)
         shortage_note(reporter->shortage, outcome->reason);
-    hub_report(reporter->hub, &event);
+    if (!output_checks_take(reporter->checks, &event))
+        hub_report(reporter->hub, &event);
 }
 
 static void on_node(void *user, const struct engine_node *node, bool is_last)

@@ -17,6 +17,7 @@
 struct arrival_notes;
 struct inventory;
 struct machine;
+struct output_checks;
 struct shortage;
 
 struct reporter {
@@ -26,6 +27,7 @@ struct reporter {
     struct machine *machine; /* the same */
     struct inventory *inventory;
     struct shortage *shortage;
+    struct output_checks *checks;
     struct arrival_notes *notes; /* NULL: not yet, or not wanted */
 };
 

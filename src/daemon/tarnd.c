@@ -3,6 +3,7 @@
 
 #include "cli/bridge/bridge_far.h"
 #include "cli/command.h"
+#include "daemon/output_checks.h"
 #include "daemon/read_output.h"
 #include "daemon/study/study.h"
 #include "daemon/study/study_report.h"
@@ -26,5 +27,7 @@ int main(int argc, char **argv)
         return run_bridge(argv + 2);
     if (argc == READ_OUTPUT_ARGS + 2 && strcmp(argv[1], "--read-output") == 0)
         return run_read_output(argv + 2);
+    if (argc == OUTPUT_CHECK_ARGS + 2 && strcmp(argv[1], "--check-outputs") == 0)
+        return run_check_outputs(argv + 2);
     return cli_main(argc, argv, commands);
 }

@@ -61,6 +61,14 @@ static int make_below(const char *folder, const char *name, struct error *err)
     return folder_make(path, 0700, err);
 }
 
+/* Outputs of an attempt that ended well are read-only (job_outputs.h). */
+static bool is_sealed(const char *out)
+{
+    struct stat info;
+
+    return lstat(out, &info) == 0 && S_ISDIR(info.st_mode) && (info.st_mode & S_IWUSR) == 0;
+}
+
 /* What an earlier attempt left is moved to ID.attempts/N, once: members that start later find it
  * there. A job that continues work that it has saved goes on with its outputs. */
 static int put_aside(const struct job_folders_query *query, const char *out, struct error *err)
@@ -69,8 +77,11 @@ static int put_aside(const struct job_folders_query *query, const char *out, str
     AUTO_FREE char *folder = mem_printf("%s.attempts", out);
     AUTO_FREE char *path = mem_printf("%s/%" PRIu32, folder, run->attempt - 1);
 
-    if (run->attempt <= 1 || run->attained > 0 || access(path, F_OK) == 0)
+    bool was_sealed = run->attempt > 1 && is_sealed(out);
+    if (run->attempt <= 1 || (run->attained > 0 && !was_sealed) || access(path, F_OK) == 0)
         return 0;
+    if (was_sealed)
+        chmod(out, 0700); /* only then it can be moved */
     int code = folder_make(folder, 0700, err);
     if (code < 0 || rename(out, path) == 0)
         return code;

@@ -475,6 +475,7 @@ def make_folder():
 
 
 def remove_folder(path):
+    subprocess.run(["chmod", "-R", "u+rwX", path], stderr=subprocess.DEVNULL)  # outputs of stages are read-only
     shutil.rmtree(path, ignore_errors=True)
 
 

@@ -46,7 +46,7 @@ def test_a_job_killed_by_a_signal_says_which(api):
 
 
 def test_the_environment_inside_a_job_is_as_described(api, daemon):
-    number = api.submit(run="env", name="look", gpus=2, cpus=2, retry=1, outputs=["made"],
+    number = api.submit(run="env; echo 1 > $TARN_OUT/made/x", name="look", gpus=2, cpus=2, retry=1, outputs=["made"],
                         env={"MINE": "a=b"}, sender_env={"MINE": "sender", "SENT": "1", "SLURM_JOB_ID": "99",
                                                          "TARN_RANK": "9", "RANK": "9"})
     api.wait_end(number)

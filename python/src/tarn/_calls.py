@@ -61,6 +61,9 @@ def _sender(document: Mapping[str, Any]) -> dict[str, Any]:
     umask = _umask()
     if umask:
         sender["sender_umask"] = umask
+    job = os.environ.get("TARN_JOB_ID", "") if "TARN_SOCKET" in os.environ else ""
+    if job.isdigit():
+        sender["sender_job"] = int(job)
     if document.get("export") != "none":
         sender["sender_env"] = {key: value for key, value in os.environ.items()
                                 if not key.startswith(("TARN_", "SLURM_")) and _text(key) and _text(value) is not None}

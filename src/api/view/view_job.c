@@ -293,6 +293,9 @@ static void add_details(const struct api *api, const struct job *job, json_t *vi
                         job->run->started == 0 ? json_null()
                                                : view_isolation(&job->run->isolation));
     json_object_set_new(view, "needs", view_needs(api, job));
+    json_object_set_new(view, "by_job",
+                        job->run->by_job ? json_integer((json_int_t)job->run->by_job)
+                                         : json_null());
     json_object_set_new(view, "members_ended", json_integer(job->run->members_ended));
     json_object_set_new(view, "backfilled", json_boolean(job->run->is_backfill));
     json_object_set_new(view, "cancelled_by", text_or_null(job->run->cancelled_by));

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 
 #include "cli/bridge/bridge.h"
 #include "cli/follow/visit_door.h"
+#include "io/become.h"
 #include "io/descriptors.h"
 
 enum { STREAM = 3, DOOR = 4 };
@@ -147,25 +147,16 @@ static void on_quiet(struct bridge *bridge)
 
 /* ---- the process ---- */
 
-static int become(uid_t uid, gid_t gid)
-{
-    if (geteuid() == 0 && uid != 0 &&
-        (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0))
-        return -errno;
-    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    return 0;
-}
-
 int run_bridge(char *const *words)
 {
     struct bridge *bridge = &far_end.bridge;
     pid_t daemon = getppid();
     sigset_t none;
 
-    int code = become((uid_t)strtoul(words[0], NULL, 10), (gid_t)strtoul(words[1], NULL, 10));
+    int code = become_user((uid_t)strtoul(words[0], NULL, 10), (gid_t)strtoul(words[1], NULL, 10));
     if (code < 0)
         return 1;
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     close_range(DOOR + 1, ~0U, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != daemon)

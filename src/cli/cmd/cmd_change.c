@@ -81,12 +81,26 @@ static void print_changed(const struct change *change, const json_t *changed)
     printf("%s %s\n", change->past, text_string(&line));
 }
 
+static bool has_label(const json_t *labels, const char *id)
+{
+    const json_t *label;
+    size_t i;
+
+    json_array_foreach(labels, i, label)
+    {
+        if (strcmp(id, json_is_string(label) ? json_string_value(label) : "") == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Do it to each; one that refuses does not keep the others. Jobs that were found, not named, may
- * have ended meanwhile: that is no failure. Returns the exit status. */
+ * have ended meanwhile: that is no failure, and neither is one that changed with one before.
+ * Returns the exit status. */
 static int apply_to(struct session *session, const struct selection *selection, bool is_found,
                     const struct change *change, const struct options *options)
 {
-    AUTO(json) json_t *changed = json_array();
+    AUTO(json) json_t *changed = json_array(), *labels = json_array();
     const json_t *id;
     size_t place;
     int status = 0;
@@ -97,10 +111,12 @@ static int apply_to(struct session *session, const struct selection *selection, 
         struct error err;
 
         int code = session_send(session, change->method, path, change->body, &reply, &err);
+        json_array_extend(labels, json_object_get(reply, "labels"));
         if (code == 0)
             json_array_extend(changed,
                               json_object_get(reply, options->is_json ? "changed" : "labels"));
-        else if (!is_found || (code != -EALREADY && code != -ENOENT))
+        else if (!((is_found && code == -ENOENT) ||
+                   (code == -EALREADY && (is_found || has_label(labels, selection->ids[i])))))
             status = complain(&err);
         if (code == -ENODATA)
             break;

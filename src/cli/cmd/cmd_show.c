@@ -190,6 +190,14 @@ static void add_needs(struct text *text, const json_t *job)
     add_line(text, "needs", text_string(&line));
 }
 
+static void add_submitter(struct text *text, const json_t *job)
+{
+    AUTO_FREE char *words = mem_printf("by job %" PRId64, field_number(job, "by_job"));
+
+    if (!field_is_null(job, "by_job"))
+        add_line(text, "submitted", words);
+}
+
 static void add_usage(struct text *text, const json_t *job)
 {
     const json_t *usage = json_object_get(job, "usage");
@@ -392,6 +400,7 @@ static void print_job(const json_t *job)
     add_checkpoint(&text, job);
     for (i = 0; i < COUNT_OF(times); i++)
         add_time(&text, job, times[i]);
+    add_submitter(&text, job);
     add_duration(&text, "waited", job, "wait_seconds");
     add_duration(&text, "ran", job, "run_seconds");
     add_needs(&text, job);

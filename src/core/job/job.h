@@ -79,6 +79,7 @@ struct job_end {
     uint32_t rank;
     uint8_t kind; /* enum engine_outcome_kind; 0: not over */
     bool was_stopped, was_oom, was_killed;
+    bool is_unsound; /* its outputs or inputs are not as declared; only while the attempt ends */
 };
 
 /* What a job has only once it was granted, stopped or ended, or its wait was estimated: most
@@ -93,7 +94,9 @@ struct job_run {
     struct calibration_note foreseen; /* that estimate */
     char *cancelled_by;               /* a user or a rule; NULL: not cancelled */
     char *cancel_reason;              /* of the rule, or NULL */
-    char *external; /* its name in the engine that it was submitted to; NULL: submitted to tarn */
+    char *external;  /* its name in the engine that it was submitted to; NULL: submitted to tarn */
+    uint64_t by_job; /* the job that submitted it; 0: none */
+    uint64_t elder;  /* the job that by_job submitted before it; 0: none */
     uint32_t attempt;
     uint32_t retries;
     uint32_t preemptions;

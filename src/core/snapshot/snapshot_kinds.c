@@ -454,6 +454,7 @@ static const struct field job_fields[] = {
     RECORD_TEXT(struct saved_job, 168, run.restarted, "why it was queued again the last time"),
     RECORD_TEXT(struct saved_job, 166, run.external,
                 "its name in the engine; empty: submitted to tarn"),
+    RECORD_UINT(struct saved_job, 169, run.by_job, "the job that submitted it; 0: none"),
     RECORD_TEXT(struct saved_job, 165, run.cancel_reason, "reason that the cancelling rule gave"),
 };
 

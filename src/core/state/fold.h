@@ -84,6 +84,8 @@ void state_scale_shares(const struct state *state, struct lease *lease, const st
 /* Update the indices for a change of a job's state; for a new job, from ENDED. */
 void state_note_state(struct state *state, struct job *job, enum job_state from, enum job_state to);
 void state_link_job(struct state *state, struct job *job);
+/* From the jobs that the same job submitted. */
+void state_unlink_submitted(struct state *state, const struct job *job);
 void state_link_group(struct state *state, struct group *group);
 
 /* ---- state.c ---- */

@@ -244,7 +244,8 @@ void fold_assigned(struct state *state, struct job *job, const struct event_assi
 
 static bool member_ended_well(const struct event_ended *event)
 {
-    return event->kind == ENGINE_ENDED && event->exit_code == 0 && event->signal == 0;
+    return event->kind == ENGINE_ENDED && event->exit_code == 0 && event->signal == 0 &&
+           !event->is_unsound;
 }
 
 static void note_usage(struct job *job, const struct event_ended *event)
@@ -257,12 +258,16 @@ static void note_usage(struct job *job, const struct event_ended *event)
         end->memory_kib_max = event->memory_kib_max;
 }
 
+static bool is_good_end(const struct job_end *end)
+{
+    return end->kind == ENGINE_ENDED && end->exit_code == 0 && end->signal == 0 && !end->is_unsound;
+}
+
 /* The end of the job is that of the first member that did not end well. */
 static void note_end(struct job *job, const struct event_ended *event)
 {
     struct job_end *end = &job_claim_run(job)->end;
-    bool was_good =
-        end->kind == 0 || (end->kind == ENGINE_ENDED && end->exit_code == 0 && end->signal == 0);
+    bool was_good = end->kind == 0 || is_good_end(end);
     bool was_only_stopped = end->was_stopped && !event->was_stopped && !member_ended_well(event);
 
     note_usage(job, event);
@@ -275,12 +280,8 @@ static void note_end(struct job *job, const struct event_ended *event)
     end->signal = event->signal;
     end->rank = event->rank;
     end->was_stopped = event->was_stopped;
+    end->is_unsound = event->is_unsound;
     string_put(&end->reason, string_or_null(event->reason));
-}
-
-static bool is_good_end(const struct job_end *end)
-{
-    return end->kind == ENGINE_ENDED && end->exit_code == 0 && end->signal == 0;
 }
 
 static enum job_result result_of(const struct job *job)

@@ -146,6 +146,8 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
     };
     if (event->external && event->external[0])
         job_claim_run(job)->external = mem_string(event->external);
+    if (event->by_job > 0)
+        job_claim_run(job)->by_job = event->by_job;
     class_note_user(&state->classes, job->class, job->user);
     state_link_job(state, job);
     note_arrival(state, job);
@@ -330,6 +332,8 @@ static int fold_forget(struct state *state, uint64_t id, struct error *err)
         pages_remove(&state->jobs, id);
         if (job->run->external)
             map_remove(&state->externals, map_hash(job->run->external, strlen(job->run->external)));
+        if (job->run->by_job)
+            state_unlink_submitted(state, job);
         class_release(&state->classes, job->class);
         job_destroy(job);
         return 0;

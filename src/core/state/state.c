@@ -109,6 +109,7 @@ void state_destroy(struct state *state)
     pages_release(&state->jobs);
     map_release(&state->groups);
     map_release(&state->externals);
+    map_release(&state->submitted);
     config_log_release(&state->config_log);
     token_list_release(&state->tokens);
     receipt_log_release(&state->receipts);
@@ -405,6 +406,13 @@ int64_t state_find_device(const struct state *state, const char *uuid)
             return (int64_t)i;
     }
     return -1;
+}
+
+struct job *state_submitted(const struct state *state, uint64_t by_job)
+{
+    uint64_t id;
+
+    return map_get(&state->submitted, by_job, &id) ? state_job(state, id) : NULL;
 }
 
 struct job *state_external(const struct state *state, const char *name)

@@ -94,6 +94,7 @@ struct state {
     struct pages jobs;    /* id -> struct job * */
     struct map groups;    /* id -> struct group * */
     struct map externals; /* hash of run->external -> id */
+    struct map submitted; /* id of a job -> the last job that it submitted (run->elder) */
     struct job *first_job, *last_job;
     struct job *first_active, *last_active; /* that hold resources, by id: run->active_next */
     LIST(uint32_t) unfinished;              /* by user: how many jobs have not ended */
@@ -127,6 +128,9 @@ struct job *state_job(const struct state *state, uint64_t id);     /* NULL: none
 struct group *state_group(const struct state *state, uint64_t id); /* NULL: none */
 /* The job that was submitted to the engine under that name; NULL: none. */
 struct job *state_external(const struct state *state, const char *name);
+/* The last job that a job submitted, which need not exist any more; the others follow by
+ * run->elder. NULL: none. */
+struct job *state_submitted(const struct state *state, uint64_t by_job);
 const struct request *state_request(const struct state *state, const struct job *job);
 /* The description of a job that the history uses. */
 void state_describe(const struct state *state, const struct job *job, struct history_job *ret);

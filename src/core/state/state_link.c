@@ -61,6 +61,29 @@ void state_note_state(struct state *state, struct job *job, enum job_state from,
         unlink_active(state, job);
 }
 
+static void link_submitted(struct state *state, struct job *job)
+{
+    struct job_run *run = job_claim_run(job);
+
+    run->elder = 0;
+    map_get(&state->submitted, run->by_job, &run->elder);
+    map_set(&state->submitted, run->by_job, job->id);
+}
+
+void state_unlink_submitted(struct state *state, const struct job *job)
+{
+    struct job *at = state_submitted(state, job->run->by_job);
+
+    if (at == job && job->run->elder == 0)
+        map_remove(&state->submitted, job->run->by_job);
+    else if (at == job)
+        map_set(&state->submitted, job->run->by_job, job->run->elder);
+    while (at && at->run->elder != job->id)
+        at = state_job(state, at->run->elder);
+    if (at)
+        job_claim_run(at)->elder = job->run->elder;
+}
+
 void state_link_job(struct state *state, struct job *job)
 {
     assert(job->id > 0 && !state_job(state, job->id));
@@ -69,6 +92,8 @@ void state_link_job(struct state *state, struct job *job)
     if (job->run->external)
         map_set(&state->externals, map_hash(job->run->external, strlen(job->run->external)),
                 job->id);
+    if (job->run->by_job)
+        link_submitted(state, job);
     state->job_counts[job->state]++;
     state_note_state(state, job, JOB_ENDED, job->state);
     if (job->id >= state->next_id)

@@ -106,6 +106,15 @@ static int read_limits(const struct reader *reader, const json_t *document, stru
     return 0;
 }
 
+static int read_job(const struct reader *reader, const json_t *document, struct sender *ret)
+{
+    int64_t job = 0;
+    int code = reader_integer(reader, document, "sender_job", 0, INT64_MAX, &job);
+
+    ret->job = (uint64_t)job;
+    return code;
+}
+
 int sender_read(const struct reader *reader, const json_t *document, struct sender *ret)
 {
     int code = read_env(reader, document, ret);
@@ -114,7 +123,19 @@ int sender_read(const struct reader *reader, const json_t *document, struct send
         code = read_cwd(reader, document, ret);
     if (code == 0)
         code = read_umask(reader, document, ret);
+    if (code == 0)
+        code = read_job(reader, document, ret);
     return code < 0 ? code : read_limits(reader, document, ret);
+}
+
+/* The daemon of that job is meant as long as its socket is. */
+static void add_job(json_t *document)
+{
+    const char *number = getenv("TARN_SOCKET") ? getenv("TARN_JOB_ID") : NULL;
+    long long job = number ? strtoll(number, NULL, 10) : 0;
+
+    if (job > 0 && !json_object_get(document, "sender_job"))
+        json_object_set_new(document, "sender_job", json_integer(job));
 }
 
 void sender_add_own(json_t *document)
@@ -134,4 +155,5 @@ void sender_add_own(json_t *document)
                             json_integer(is_unlimited ? -1 : (json_int_t)limit.rlim_cur));
     }
     json_object_set_new(document, "sender_limits", object);
+    add_job(document);
 }

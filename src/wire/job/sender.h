@@ -4,7 +4,8 @@
 
 /* sender - what a job takes over from the process that submits it
  *
- * Environment, working directory, umask and soft resource limits: the keys sender_* of a document.
+ * Environment, working directory, umask, soft resource limits, and the job that it is part of: the
+ * keys sender_* of a document.
  * The document owns the values.
  */
 
@@ -25,11 +26,13 @@ struct sender {
     mode_t umask;
     struct engine_limit limits[SENDER_LIMITS_MAX];
     uint32_t limit_count;
+    uint64_t job; /* that it is part of; 0: none */
 };
 
 int sender_read(const struct reader *reader, const json_t *document, struct sender *ret);
 
-/* Add those of this process to a document: its umask and its limits. */
+/* Add those of this process to a document: its umask, its limits, and the job that it is part of,
+ * unless the document has one. */
 void sender_add_own(json_t *document);
 
 #endif
