@@ -119,6 +119,12 @@ static void slurm_options_become_keys(void **state)
     assert_line("--export=ALL,A=1,B --env C=2", "{\"env\":{\"A\":\"1\",\"C\":\"2\"}}");
     assert_line("--export=NONE", "{\"env\":{},\"export\":\"none\"}");
     assert_line("--export=A=1", "{\"env\":{\"A\":\"1\"},\"export\":\"none\"}");
+    assert_line("--export=ALL,A='1,2',B=\"x,y\",'C=3,4',D=it's,E='",
+                "{\"env\":{\"A\":\"1,2\",\"B\":\"x,y\",\"C\":\"3,4\",\"D\":\"it's,E='\"}}");
+    assert_int_equal(setenv("TARN_TEST_EXPORT", "here", 1), 0);
+    assert_line("--export=TARN_TEST_EXPORT,TARN_TEST_NONE,A=1",
+                "{\"env\":{\"A\":\"1\",\"TARN_TEST_EXPORT\":\"here\"},\"export\":\"none\"}");
+    assert_line("--export=NIL", "{\"env\":{},\"export\":\"none\"}");
     assert_line("--wrap hostname", "{\"run\":\"hostname\"}");
 }
 
@@ -411,7 +417,8 @@ static void a_bad_command_line_is_refused_in_words(void **state)
         { "-d afterok:1?afterok:2",
           "--dependency: '?' (one of several) is not supported; ',' needs "
           "all of them" },
-        { "--export FOO", "--export: 'FOO': expected ALL, NONE or NAME=VALUE" },
+        { "--export ALL,=x", "--export: '=x': expected ALL, NONE, NAME or NAME=VALUE" },
+        { "--export A='1,B=2", "--export: 'A='1,B=2': a quote is not closed" },
         { "--env FOO", "--env 'FOO': expected NAME=VALUE" },
         { "--priority urgent",
           "--priority: 'urgent', expected low, normal, high or -1000 to 1000" },

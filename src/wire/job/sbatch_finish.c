@@ -566,9 +566,50 @@ static int read_dependency(struct sbatch *sbatch, struct error *err)
     return code;
 }
 
-/* "ALL", "NONE", "NAME=VALUE", with commas. */
+/* Up to the next comma that is not in quotes; NULL: a quote is open. */
+static char *next_export(char **rest)
+{
+    char *word = *rest, quote = '\0';
+    char *s = word;
+
+    for (; *s && (quote || *s != ','); s++) {
+        if (*s == quote)
+            quote = '\0';
+        else if (!quote && (*s == '\'' || *s == '"'))
+            quote = *s;
+    }
+    *rest = *s ? s + 1 : NULL;
+    *s = '\0';
+    return quote ? NULL : word;
+}
+
+/* 'NAME=VALUE' or NAME='VALUE': the quotes protect commas, and are no part of it. */
+static char *without_quotes(char *word)
+{
+    size_t length = strlen(word);
+
+    if (length < 2 || (*word != '\'' && *word != '"') || word[length - 1] != *word)
+        return word;
+    word[length - 1] = '\0';
+    return word + 1;
+}
+
+/* "NAME=VALUE", or "NAME" with the value that it has here. */
+static void add_export(json_t *env, char *word, bool has_all)
+{
+    char *equals = strchr(word, '=');
+    const char *value = equals ? without_quotes(equals + 1) : has_all ? NULL : getenv(word);
+
+    if (equals)
+        *equals = '\0';
+    if (value && !json_object_get(env, word))
+        json_object_set_new(env, word, json_string(value));
+}
+
+/* "ALL", "NONE", "NAME=VALUE", "NAME", with commas. */
 static int read_export(struct sbatch *sbatch, struct error *err)
 {
+    static const char *const words[] = { "ALL", "NONE", "NIL", NULL };
     const struct sbatch_given *option = given(sbatch, SBATCH_EXPORT);
     bool has_all = false;
 
@@ -582,18 +623,15 @@ static int read_export(struct sbatch *sbatch, struct error *err)
     AUTO_FREE char *copy = mem_string(option->value);
     char *rest = copy;
     while (rest) {
-        char *name = strsep(&rest, ",");
-        char *equals = strchr(name, '=');
-
-        if (strcmp(name, "ALL") == 0) {
-            has_all = true;
-        } else if (equals && equals != name) {
-            *equals = '\0';
-            if (!json_object_get(env, name))
-                json_object_set_new(env, name, json_string(equals + 1));
-        } else if (strcmp(name, "NONE") != 0 && strcmp(name, "NIL") != 0 && !has_all) {
-            return fail(option, err, "'%.60s': expected ALL, NONE or NAME=VALUE", name);
-        }
+        char *word = next_export(&rest);
+        if (!word)
+            return fail(option, err, "'%.60s': a quote is not closed", option->value);
+        word = without_quotes(word);
+        has_all |= strcmp(word, "ALL") == 0;
+        if (*word == '=')
+            return fail(option, err, "'%.60s': expected ALL, NONE, NAME or NAME=VALUE", word);
+        if (!string_is_in(word, words))
+            add_export(env, word, has_all);
     }
     if (!has_all)
         set_string(sbatch, "export", "none");
