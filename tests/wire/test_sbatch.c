@@ -109,6 +109,10 @@ static void slurm_options_become_keys(void **state)
     assert_line("-Hb now+1hour --comment=hi --no-requeue --grace 5s --retry 0",
                 "{\"begin\":\"now+1hour\",\"comment\":\"hi\",\"grace\":\"5s\",\"hold\":true,"
                 "\"requeue\":false,\"retry\":0}");
+    assert_line("-o none -e none -i none",
+                "{\"error\":\"none\",\"input\":\"none\",\"output\":\"none\"}");
+    assert_script("#!/bin/sh\n#SBATCH -o none -e NONE --input=none\n",
+                  "{\"error\":\"/dev/null\",\"input\":\"/dev/null\",\"output\":\"/dev/null\"}");
     assert_line("--no-requeue --requeue", "{\"requeue\":true}");
     assert_line("--nice", "{\"priority\":-100}");
     assert_line("--nice=-5", "{\"priority\":5}");

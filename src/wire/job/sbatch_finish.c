@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "base/units.h"
@@ -804,6 +805,19 @@ static int read_retry(struct sbatch *sbatch, struct error *err)
     return 0;
 }
 
+/* "none" is no file to Slurm. */
+static json_t *plain_value(const struct sbatch *sbatch, const struct sbatch_given *option,
+                           const char *key)
+{
+    static const char *const files[] = { "output", "error", "input", NULL };
+    bool is_no_file = is_slurms(sbatch, option) && string_is_in(key, files) &&
+                      strcasecmp(option->value, "none") == 0;
+
+    if (!option->value)
+        return json_true();
+    return json_string(is_no_file ? "/dev/null" : option->value);
+}
+
 static void set_plain(struct sbatch *sbatch)
 {
     static const struct {
@@ -818,7 +832,7 @@ static void set_plain(struct sbatch *sbatch)
         const struct sbatch_given *option = given(sbatch, plain[i].id);
         if (option)
             json_object_set_new(sbatch->job, plain[i].key,
-                                option->value ? json_string(option->value) : json_true());
+                                plain_value(sbatch, option, plain[i].key));
     }
     if (either(sbatch, SBATCH_REQUEUE, SBATCH_NO_REQUEUE))
         json_object_set_new(sbatch->job, "requeue",
