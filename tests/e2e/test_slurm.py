@@ -59,6 +59,14 @@ def test_each_task_of_an_array_reads_its_own_file(cluster):
     assert [read_file(os.path.join(cluster.work, "out_%d.txt" % index)) for index in (2, 3)] == ["words of 2\n", "words of 3\n"]
 
 
+def test_an_excluded_node_that_is_not_there_is_said(cluster):
+    cluster.file("true.sh", "#!/bin/sh\n" + SMALL + "true\n")
+    said = cluster.slurm("sbatch", "--wait", "-x", "nosuch,other", "true.sh").stderr
+    for name in ("nosuch", "other"):
+        assert "where: node %s is excluded, and there is no such node; tarn nodes lists them" % name in said
+    assert "node" not in cluster.slurm("sbatch", "--wait", "true.sh").stderr
+
+
 def test_none_is_no_file(cluster):
     cluster.file("none.sh", "#!/bin/sh\n" + SMALL + "#SBATCH --input=none -o none\necho lost; cat > seen; echo $? >> seen\n")
     cluster.slurm("sbatch", "--wait", "none.sh")
