@@ -381,31 +381,72 @@ static bool is_bound_so(const struct sbatch *sbatch, const char *value)
            strcmp(value + strlen("per_task:"), each->value) == 0;
 }
 
+static int check_bind(const struct sbatch *sbatch, struct error *err)
+{
+    const struct sbatch_given *bind = given(sbatch, SBATCH_GPU_BIND);
+
+    if (!bind || strcmp(bind->value, "none") == 0 || is_bound_so(sbatch, bind->value))
+        return 0;
+    return fail(bind, err,
+                "'%.60s': expected none, or per_task:N with --gpus-per-task=N, which binds "
+                "GPUs to tasks",
+                bind->value);
+}
+
+static int parse_gpus(const struct sbatch *sbatch, const struct sbatch_given *option,
+                      struct request *ret, struct error *err)
+{
+    request_default(ret);
+    int code = option == given(sbatch, SBATCH_GRES) ? request_parse_gres(ret, option->value, err)
+                                                    : request_parse_gpus(ret, option->value, err);
+    return code < 0 && option->place ? error_prefix(err, code, "%s", option->place) : code;
+}
+
+/* A batch script may state its GPUs in several ways, if they are the same ones. */
+static int check_others(const struct sbatch *sbatch, const struct sbatch_given *option,
+                        const struct shape *shape, struct error *err)
+{
+    static const enum sbatch_id ids[] = { SBATCH_GPUS, SBATCH_GRES, SBATCH_GPUS_PER_NODE };
+    AUTO_RELEASE(text) struct text all = { 0 };
+
+    request_format_gpus(&shape->request, &all);
+    for (size_t i = 0; i < COUNT_OF(ids); i++) {
+        const struct sbatch_given *other = given(sbatch, ids[i]);
+        AUTO_RELEASE(text) struct text words = { 0 };
+        struct request request;
+        if (!other || other == option || strcmp(other->value, "none") == 0)
+            continue;
+        int code = parse_gpus(sbatch, other, &request, err);
+        if (code < 0)
+            return code;
+        request_format_gpus(&request, &words);
+        if (shape->tasks == 0 || strcmp(text_string(&words), text_string(&all)) != 0)
+            return fail(other, err,
+                        "'%.60s', and --%s: '%.60s' makes '%.60s'; expected one of them",
+                        other->value, option->name, option->value, text_string(&all));
+    }
+    return 0;
+}
+
 static int read_gpus(struct sbatch *sbatch, struct shape *shape, struct error *err)
 {
-    const struct sbatch_given *each = either(sbatch, SBATCH_GPUS, SBATCH_GPUS_PER_TASK);
+    const struct sbatch_given *each = either(sbatch, SBATCH_GPUS_PER_TASK, SBATCH_GPUS);
     const struct sbatch_given *gres = given(sbatch, SBATCH_GRES);
     gres = gres && strcmp(gres->value, "none") != 0 ? gres : NULL;
     const struct sbatch_given *per_node = gres ? gres : given(sbatch, SBATCH_GPUS_PER_NODE);
     const struct sbatch_given *option = each ? each : per_node;
 
     request_default(&shape->request);
-    const struct sbatch_given *bind = given(sbatch, SBATCH_GPU_BIND);
-    if (bind && strcmp(bind->value, "none") != 0 && !is_bound_so(sbatch, bind->value))
-        return fail(bind, err,
-                    "'%.60s': expected none, or per_task:N with --gpus-per-task=N, which binds "
-                    "GPUs to tasks",
-                    bind->value);
-    if (!option)
-        return 0;
-    int code = gres ? request_parse_gres(&shape->request, option->value, err)
-                    : request_parse_gpus(&shape->request, option->value, err);
-    if (code < 0)
-        return option->place ? error_prefix(err, code, "%s", option->place) : code;
-    if (!each)
+    int code = check_bind(sbatch, err);
+    if (code < 0 || !option)
+        return code;
+    code = parse_gpus(sbatch, option, &shape->request, err);
+    if (code == 0 && !each)
         code = divide_gpus(option, shape, err);
-    else if (shape->tasks > 0 && each == given(sbatch, SBATCH_GPUS_PER_TASK))
+    else if (code == 0 && shape->tasks > 0 && each == given(sbatch, SBATCH_GPUS_PER_TASK))
         code = multiply_gpus(option, shape, err);
+    if (code == 0)
+        code = check_others(sbatch, option, shape, err);
     if (code < 0)
         return code;
     AUTO_RELEASE(text) struct text gpus = { 0 };
