@@ -50,6 +50,22 @@ static void warn_of_silence(const struct watch_rules *rules, const struct job_dr
                         "--mail, or an administrator sets owner_mail or owner_command of alerts");
 }
 
+/* A misspelled name excludes no node. */
+static void warn_of_nodes(const struct state *state, const struct request *request,
+                          struct submission *submission)
+{
+    for (uint32_t i = 0; i < request->where_count; i++) {
+        const struct where_term *term = &request->where[i];
+        if (!term->is_not || !term->has_value || strcmp(term->key, "node") != 0 ||
+            state_find_node(state, term->value) >= 0)
+            continue;
+        AUTO_FREE char *words = mem_printf("where: node %s is excluded, and there is no such node; "
+                                           "tarn nodes lists them",
+                                           term->value);
+        submission_note(submission, words);
+    }
+}
+
 static int check_warning(const struct control *control, const struct job_draft *draft,
                          struct submission *submission, struct error *err)
 {
@@ -124,6 +140,7 @@ static int check_draft(struct submit *submit, struct submission *submission,
                          "ranks: a range; this engine starts gangs of a fixed size only");
     if (submit->control->is_blind)
         return 0;
+    warn_of_nodes(state, &draft->request, submission);
     code = admit_check(state, &draft->request, queue, draft->preemptible, err);
     if (code < 0)
         submit->lacks_nodes = admit_lacks_nodes(state, &draft->request, queue, draft->preemptible);

@@ -205,7 +205,7 @@ struct start {
 /* The launch of one member, and what its strings live in. */
 struct order {
     struct engine_launch launch;
-    struct text output, error;
+    struct text output, error, input;
     struct machine_bounds bounds;
     char **env;
 };
@@ -214,6 +214,7 @@ static void order_release(struct order *order)
 {
     text_release(&order->output);
     text_release(&order->error);
+    text_release(&order->input);
     machine_bounds_release(&order->bounds);
     if (order->env)
         string_list_destroy(order->env);
@@ -248,6 +249,8 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
     int code = job_folders_output(&query, rank, false, &order->output, err);
     if (code == 0 && launch->error)
         code = job_folders_output(&query, rank, true, &order->error, err);
+    if (code == 0 && launch->input)
+        code = job_folders_input(&query, rank, &order->input, err);
     if (code == 0 && launch->attach && !launcher->options.engine->ops->enter)
         code = error_set(err, -EOPNOTSUPP, "attach: this engine connects no client to a job");
     if (code < 0)
@@ -257,7 +260,7 @@ static int compose(const struct start *start, uint32_t place, struct order *orde
     to->cwd = launch->cwd;
     to->output = order->output.bytes;
     to->error = launch->error ? order->error.bytes : NULL;
-    to->input = launch->input;
+    to->input = launch->input ? order->input.bytes : NULL;
     to->attach = rank == 0 ? (enum engine_attach)launch->attach : ENGINE_ATTACH_NONE;
     to->append = launch->append || job->run->attempt > 1;
     to->output_bytes_max = OUTPUT_BYTES_MAX;

@@ -308,3 +308,9 @@ int job_folders_output(const struct job_folders_query *query, uint32_t rank, boo
     text_add(ret, ".out");
     return code;
 }
+
+int job_folders_input(const struct job_folders_query *query, uint32_t rank, struct text *ret,
+                      struct error *err)
+{
+    return expand(query, query->launch->input, rank, ret, err);
+}

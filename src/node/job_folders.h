@@ -36,4 +36,8 @@ void job_folders_release(struct job_folders *folders);
 int job_folders_output(const struct job_folders_query *query, uint32_t rank, bool is_error,
                        struct text *ret, struct error *err);
 
+/* Of a job that has a file for its standard input: the expanded pattern. */
+int job_folders_input(const struct job_folders_query *query, uint32_t rank, struct text *ret,
+                      struct error *err);
+
 #endif

@@ -155,6 +155,21 @@ def test_a_step_has_slurms_variables_also_in_a_job_that_has_none(cluster):
     assert not set(one) & set(GANG)
 
 
+def test_a_step_keeps_what_its_script_has_set(cluster):
+    _, text = cluster.batch("#SBATCH -n 2 -c 1\nexport MASTER_ADDR=here MASTER_PORT=29500 WORLD_SIZE=16\n"
+                            "srun sh -c 'echo $RANK $WORLD_SIZE $LOCAL_WORLD_SIZE $MASTER_ADDR $MASTER_PORT' | sort\n"
+                            "srun -n1 sh -c 'echo ${RANK-none} $WORLD_SIZE $MASTER_ADDR'\n")
+    assert text == "0 16 2 here 29500\n1 16 2 here 29500\nnone 16 here\n"
+
+
+def test_a_step_inside_a_step_or_a_gang_has_ranks_of_its_own(cluster):
+    inner = "srun --overlap -n2 sh -c 'echo $RANK $WORLD_SIZE $MASTER_ADDR'"
+    out = cluster.run("run", "-q", "-c", "2", "--ranks", "1..2", "--", "sh", "-c", "test $TARN_RANK != 0 || " + inner).stdout
+    assert sorted(out.splitlines()) == ["0 2 127.0.0.1", "1 2 127.0.0.1"]
+    out = cluster.run("run", "-q", "-c", "2", "--", "srun", "-n2", "sh", "-c", "test $RANK != 1 || " + inner).stdout
+    assert sorted(out.splitlines()) == ["0 2 127.0.0.1", "1 2 127.0.0.1"]
+
+
 def test_a_step_has_what_it_asks_for_itself(cluster):
     _, text = cluster.batch("#SBATCH -c 2 -n 1\nsrun -n1 -c1 --ntasks-per-node=1 env | grep -E '^SLURM_(CPUS_PER_TASK|NTASKS_PER_NODE)' | sort\n")
     assert text == "SLURM_CPUS_PER_TASK=1\nSLURM_NTASKS_PER_NODE=1\n"

@@ -148,6 +148,7 @@ def test_the_history_of_a_slurm_cluster_beside_what_tarn_would_have_done(history
 
     shown = simulated(history).stdout.splitlines()
     assert shown[0].split() == ["METRIC", "happened", "tarn"]
+    assert [line for line in shown if "left out" in line] == ["x: lines without a job that ran, left out: 2"]  # once, not per variant
     assert next(line for line in shown if line.startswith("wait of uni, mean")).split()[-4:] == ["7180", "s", "0.00", "s"]
     assert simulated(history, "--report", "page.html").returncode == 0
     assert "happened" in Page(read_file(history / "page.html")).words
@@ -179,3 +180,4 @@ def test_a_job_that_no_node_can_hold_is_said(tmp_path):
     assert run["jobs"]["waiting"] == 1 and run["first_waiting"].startswith("'p7': ")
     (tmp_path / "x.swf").write_text(line % (2, 5, 4, 4))
     assert "never started" not in simulate(tmp_path, "y.yaml").stdout
+    assert "left out" not in simulate(tmp_path, "y.yaml").stdout

@@ -51,6 +51,28 @@ def test_a_script_runs_once_and_srun_starts_its_tasks(cluster):
     assert text == "once 4 four\n" + "".join("%d %d 4 0 %d 4\n" % (i, i, i) for i in range(4)) + "4\nsame\n"
 
 
+def test_each_task_of_an_array_reads_its_own_file(cluster):
+    for index in (2, 3):
+        cluster.file("in_%d.txt" % index, "words of %d\n" % index)
+    cluster.file("read.sh", "#!/bin/sh\n" + SMALL + "#SBATCH -a 2-3 -i in_%a.txt -o out_%a.txt\ncat\n")
+    cluster.slurm("sbatch", "--wait", "read.sh")
+    assert [read_file(os.path.join(cluster.work, "out_%d.txt" % index)) for index in (2, 3)] == ["words of 2\n", "words of 3\n"]
+
+
+def test_an_excluded_node_that_is_not_there_is_said(cluster):
+    cluster.file("true.sh", "#!/bin/sh\n" + SMALL + "true\n")
+    said = cluster.slurm("sbatch", "--wait", "-x", "nosuch,other", "true.sh").stderr
+    for name in ("nosuch", "other"):
+        assert "where: node %s is excluded, and there is no such node; tarn nodes lists them" % name in said
+    assert "node" not in cluster.slurm("sbatch", "--wait", "true.sh").stderr
+
+
+def test_none_is_no_file(cluster):
+    cluster.file("none.sh", "#!/bin/sh\n" + SMALL + "#SBATCH --input=none -o none\necho lost; cat > seen; echo $? >> seen\n")
+    cluster.slurm("sbatch", "--wait", "none.sh")
+    assert read_file(os.path.join(cluster.work, "seen")) == "0\n" and not os.path.exists(os.path.join(cluster.work, "none"))
+
+
 def test_a_script_with_dos_line_breaks_is_refused(cluster):
     for text in ("#!/bin/bash\r\ntrue\r\n", "#!/bin/bash\ntrue\ncat <<END\r\nEND\n"):
         with open(os.path.join(cluster.work, "dos.sh"), "w", newline="") as file:

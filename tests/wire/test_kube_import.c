@@ -146,6 +146,49 @@ static void flavors_without_a_model_add_up(void **state)
         "  a:\n    parent: c\n    weight: 1\n    guarantee: {h100: 8, gpus: 14}\n");
 }
 
+static void reports(import_fn *import, const char *text, const char *report)
+{
+    struct made made = try(import, "t", text);
+
+    if (made.code < 0)
+        fail_msg("%s", made.err.text);
+    assert_string_equal(text_string(&made.report), report);
+    release(&made);
+}
+
+/* Quotas are by model: what flavors of one model tell apart is not lost in silence. */
+static void flavors_of_one_model_are_reported(void **state)
+{
+    (void)state;
+    reports(
+        kueue_import,
+        "{kind: ResourceFlavor, metadata: {name: s}, spec: {nodeLabels: "
+        "{amd.com/gpu.product-name: MI300X, capacity: spot}}}\n---\n"
+        "{kind: ResourceFlavor, metadata: {name: o}, spec: {nodeLabels: "
+        "{amd.com/gpu.product-name: MI300X}}}\n---\n"
+        "{kind: ClusterQueue, metadata: {name: a}, spec: {resourceGroups: [{flavors: ["
+        "{name: s, resources: [{name: amd.com/gpu, nominalQuota: 8}]},"
+        "{name: o, resources: [{name: amd.com/gpu, nominalQuota: 2}]},"
+        "{name: z, resources: [{name: cpu, nominalQuota: 2}]}]}]}}",
+        "t:1: ResourceFlavor s: "
+        "nodeLabels={\"amd.com/gpu.product-name\":\"MI300X\",\"capacity\":\"spot\"}: quotas are by "
+        "model, here mi300x: for the other labels, see `where` of pools\n"
+        "t:3: ResourceFlavor o: nodeLabels={\"amd.com/gpu.product-name\":\"MI300X\"}: the model is "
+        "mi300x, as of flavor s: quotas are by model, so their amounts are added; see `where` of "
+        "pools\n"
+        "t:5: ClusterQueue a: name=z: there is no such ResourceFlavor: no model of GPU\n");
+}
+
+static void a_strict_order_of_a_queue_is_reported(void **state)
+{
+    (void)state;
+    reports(
+        volcano_import,
+        "{kind: Queue, metadata: {name: a}, spec: {dequeueStrategy: fifo}}\n---\n"
+        "{kind: Queue, metadata: {name: b}, spec: {dequeueStrategy: traverse}}\n",
+        "t:1: Queue a: dequeueStrategy=fifo: the order is one of all queues: see `order: fifo`\n");
+}
+
 /* Slices are models, shared devices GPUs, other accelerators a kind; what tarn does not know is
  * reported, and is not taken for "no GPUs". */
 static void devices_of_all_kinds_are_counted(void **state)
@@ -334,6 +377,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_site_with_kueue),
         cmocka_unit_test(a_site_with_volcano),
         cmocka_unit_test(flavors_without_a_model_add_up),
+        cmocka_unit_test(flavors_of_one_model_are_reported),
+        cmocka_unit_test(a_strict_order_of_a_queue_is_reported),
         cmocka_unit_test(devices_of_all_kinds_are_counted),
         cmocka_unit_test(a_closed_queue_is_reported),
         cmocka_unit_test(a_queue_that_no_other_can_reach_has_a_limit),

@@ -109,6 +109,15 @@ static void slurm_options_become_keys(void **state)
     assert_line("-Hb now+1hour --comment=hi --no-requeue --grace 5s --retry 0",
                 "{\"begin\":\"now+1hour\",\"comment\":\"hi\",\"grace\":\"5s\",\"hold\":true,"
                 "\"requeue\":false,\"retry\":0}");
+    assert_line("-o none -e none -i none",
+                "{\"error\":\"none\",\"input\":\"none\",\"output\":\"none\"}");
+    assert_script(
+        "#!/bin/sh\n#SBATCH -n 2 --gpus-per-node=h100:4 -G h100:4 --gpus-per-task=h100:2\n",
+        "{\"cpus\":\"2\",\"gpus\":\"h100:4\",\"tasks\":{\"count\":2,\"gpus\":2}}");
+    assert_script("#SBATCH --gres=gpu:2 --gpus-per-node=2 -G 2 -N 1\n",
+                  "{\"gpus\":\"2\",\"tasks\":1}");
+    assert_script("#!/bin/sh\n#SBATCH -o none -e NONE --input=none\n",
+                  "{\"error\":\"/dev/null\",\"input\":\"/dev/null\",\"output\":\"/dev/null\"}");
     assert_line("--no-requeue --requeue", "{\"requeue\":true}");
     assert_line("--nice", "{\"priority\":-100}");
     assert_line("--nice=-5", "{\"priority\":5}");
@@ -119,6 +128,12 @@ static void slurm_options_become_keys(void **state)
     assert_line("--export=ALL,A=1,B --env C=2", "{\"env\":{\"A\":\"1\",\"C\":\"2\"}}");
     assert_line("--export=NONE", "{\"env\":{},\"export\":\"none\"}");
     assert_line("--export=A=1", "{\"env\":{\"A\":\"1\"},\"export\":\"none\"}");
+    assert_line("--export=ALL,A='1,2',B=\"x,y\",'C=3,4',D=it's,E='",
+                "{\"env\":{\"A\":\"1,2\",\"B\":\"x,y\",\"C\":\"3,4\",\"D\":\"it's,E='\"}}");
+    assert_int_equal(setenv("TARN_TEST_EXPORT", "here", 1), 0);
+    assert_line("--export=TARN_TEST_EXPORT,TARN_TEST_NONE,A=1",
+                "{\"env\":{\"A\":\"1\",\"TARN_TEST_EXPORT\":\"here\"},\"export\":\"none\"}");
+    assert_line("--export=NIL", "{\"env\":{},\"export\":\"none\"}");
     assert_line("--wrap hostname", "{\"run\":\"hostname\"}");
 }
 
@@ -176,6 +191,8 @@ static void slurms_variables_are_those_that_are_asked_for(void **state)
                      "{\"SLURM_CPUS_PER_TASK\":\"1\",\"SLURM_MEM_PER_NODE\":\"2048\","
                      "\"SLURM_NPROCS\":\"4\",\"SLURM_NTASKS\":\"4\"}");
     assert_variables("", "#SBATCH --gres=gpu:2\n", "{}");
+    assert_variables("", "#SBATCH --gpus-per-node=4 --gpus-per-task=4\n",
+                     "{\"SLURM_GPUS_PER_NODE\":\"4\",\"SLURM_GPUS_PER_TASK\":\"4\"}");
     assert_variables("-G 3", "#SBATCH -G 2\n", "{\"SLURM_GPUS\":\"3\"}");
     assert_variables("", "#SBATCH -d afterok:7 --export=NONE --gpus=2 --mem-per-gpu=1G\n",
                      "{\"SLURM_EXPORT_ENV\":\"NONE\",\"SLURM_GPUS\":\"2\","
@@ -411,7 +428,8 @@ static void a_bad_command_line_is_refused_in_words(void **state)
         { "-d afterok:1?afterok:2",
           "--dependency: '?' (one of several) is not supported; ',' needs "
           "all of them" },
-        { "--export FOO", "--export: 'FOO': expected ALL, NONE or NAME=VALUE" },
+        { "--export ALL,=x", "--export: '=x': expected ALL, NONE, NAME or NAME=VALUE" },
+        { "--export A='1,B=2", "--export: 'A='1,B=2': a quote is not closed" },
         { "--env FOO", "--env 'FOO': expected NAME=VALUE" },
         { "--priority urgent",
           "--priority: 'urgent', expected low, normal, high or -1000 to 1000" },
@@ -461,6 +479,10 @@ static void a_bad_script_is_refused_with_its_line(void **state)
                                  "1h30m or 2-12:00:00" },
         { "#SBATCH -n 2\n#SBATCH --ranks=2\n", "a.sh:2: --ranks: --ntasks is given already, "
                                                "expected one of them" },
+        { "#SBATCH -n 2\n#SBATCH -G 4\n#SBATCH --gpus-per-task=1\n",
+          "a.sh:2: --gpus: '4', and --gpus-per-task: '1' makes '2'; expected one of them" },
+        { "#SBATCH --ranks=2 -G 4 --gres=gpu:4\n",
+          "a.sh:1: --gres: 'gpu:4', and --gpus: '4' makes '4'; expected one of them" },
         { "#!/bin/sh\n#SBATCH -J \xff\n",
           "a.sh:2: --job-name: not UTF-8, or longer than 131071 bytes" },
         { "#!/bin/sh\n#SBATCH -n 2\r\ntrue\n",

@@ -43,12 +43,17 @@ struct running {
 
 /* ---- start ---- */
 
-static void put_number(const char *name, uint64_t number)
+static void put_number_over(const char *name, uint64_t number, bool is_over)
 {
     char text[24];
 
     snprintf(text, sizeof(text), "%" PRIu64, number);
-    setenv(name, text, 1);
+    setenv(name, text, is_over);
+}
+
+static void put_number(const char *name, uint64_t number)
+{
+    put_number_over(name, number, true);
 }
 
 static void set_gpus(const struct srun_step *step, uint32_t rank)
@@ -72,26 +77,41 @@ static void put_all(const char *const *names, uint64_t number)
         put_number(*names, number);
 }
 
-/* A single task is no gang: with these variables frameworks would wait for others. */
+/* Inside a member of a gang, which is a step without a number, and in a step of several tasks. */
+static bool has_outer_gang(void)
+{
+    const char *outer = getenv("TARN_WORLD_SIZE");
+    bool is_member = getenv("SLURM_STEP_NUM_TASKS") && !getenv("SLURM_STEP_ID");
+
+    return is_member || (outer && strcmp(outer, "1") != 0);
+}
+
+/* A single task is no gang: with these variables frameworks would wait for others. What the script
+ * has set itself stays: srun of Slurm sets none of them. */
 static void set_gang(const struct srun_step *step, uint32_t rank)
 {
-    static const char *const ranks[] = { "RANK", "LOCAL_RANK", NULL };
-    static const char *const sizes[] = { "WORLD_SIZE", "LOCAL_WORLD_SIZE", NULL };
-    static const char *const all[] = {
-        "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", NULL
+    const struct {
+        const char *name;
+        uint64_t value;
+    } numbers[] = {
+        { "RANK", rank },
+        { "LOCAL_RANK", rank },
+        { "WORLD_SIZE", step->tasks },
+        { "LOCAL_WORLD_SIZE", step->tasks },
+        { "MASTER_PORT", step->master_port },
     };
+    bool has_outer = has_outer_gang();
 
-    const char *outer = getenv("TARN_WORLD_SIZE");
-    bool has_outer = outer && strcmp(outer, "1") != 0; /* else they are the user's own */
-
-    for (size_t i = 0; step->tasks == 1 && has_outer && all[i]; i++)
-        unsetenv(all[i]);
-    if (step->tasks == 1)
-        return;
-    put_all(ranks, rank);
-    put_all(sizes, step->tasks);
-    setenv("MASTER_ADDR", "127.0.0.1", 1);
-    put_number("MASTER_PORT", step->master_port);
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+        if (step->tasks > 1)
+            put_number_over(numbers[i].name, numbers[i].value, has_outer);
+        else if (has_outer)
+            unsetenv(numbers[i].name);
+    }
+    if (step->tasks > 1)
+        setenv("MASTER_ADDR", "127.0.0.1", has_outer);
+    else if (has_outer)
+        unsetenv("MASTER_ADDR");
 }
 
 /* --export=NONE: what tarn and Slurm set stays, and what finds programs and the home directory. */

@@ -163,6 +163,20 @@ static void say_waiting(const json_t *report, struct text *text)
                     first);
 }
 
+/* "NAME: bad lines, skipped: 9"; variants of an experiment read the same lines. */
+static void say_lines(const json_t *report, const json_t *before, const char *member,
+                      const char *words, struct text *text)
+{
+    const json_t *name = json_object_get(report, "experiment");
+    const json_t *count = json_object_get(json_object_get(report, "workload"), member);
+    const json_t *last = json_object_get(json_object_get(before, "workload"), member);
+    bool is_same = json_equal(name, json_object_get(before, "experiment"));
+
+    if (json_integer_value(count) > 0 && !(is_same && json_equal(count, last)))
+        text_printf(text, "%s: %s: %" JSON_INTEGER_FORMAT "\n", json_string_value(name), words,
+                    json_integer_value(count));
+}
+
 void listing_format(const json_t *reports, const struct table_view *view, struct text *text)
 {
     struct table_column columns[TABLE_COLUMNS_MAX] = { { .title = "METRIC" } };
@@ -185,11 +199,10 @@ void listing_format(const json_t *reports, const struct table_view *view, struct
     table_format(table, view, text);
     for (size_t i = 0; i < json_array_size(reports); i++) {
         const json_t *report = json_array_get(reports, i);
-        json_int_t bad =
-            json_integer_value(json_object_get(json_object_get(report, "workload"), "bad_lines"));
-        if (bad > 0)
-            text_printf(text, "%" JSON_INTEGER_FORMAT " bad lines skipped in %s\n", bad,
-                        json_string_value(json_object_get(report, "experiment")));
+        const json_t *before = i > 0 ? json_array_get(reports, i - 1) : NULL;
+
+        say_lines(report, before, "bad_lines", "bad lines, skipped", text);
+        say_lines(report, before, "left_out", "lines without a job that ran, left out", text);
         say_waiting(report, text);
     }
 }

@@ -186,6 +186,17 @@ static bool set_switch(struct sbatch *sbatch, int id, const char *value)
     }
 }
 
+/* Slurm takes several of these; they must then mean the same (sbatch_finish). */
+static bool are_joined(const struct sbatch *sbatch, const struct words *words, int id, int other)
+{
+    static const bool joins[SBATCH_OPTION_COUNT] = { [SBATCH_GPUS] = true,
+                                                     [SBATCH_GRES] = true,
+                                                     [SBATCH_GPUS_PER_NODE] = true,
+                                                     [SBATCH_GPUS_PER_TASK] = true };
+
+    return (words->place || sbatch->is_slurm) && id != other && joins[id] && joins[other];
+}
+
 /* Make room for an option among those of its group. *ret_hidden: the command line has one. */
 static int clear_group(struct sbatch *sbatch, const struct words *words,
                        const struct option *option, bool *ret_hidden, struct error *err)
@@ -200,6 +211,8 @@ static int clear_group(struct sbatch *sbatch, const struct words *words,
             *ret_hidden = true;
             return 0;
         }
+        if (are_joined(sbatch, words, option->id, options[i].id))
+            continue;
         if (options[i].id != option->id && options[i].id != SBATCH_REQUEUE &&
             options[i].id != SBATCH_NO_REQUEUE) {
             error_set(err, -EINVAL, "--%s: --%s is given already, expected one of them",

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "base/units.h"
@@ -380,31 +381,72 @@ static bool is_bound_so(const struct sbatch *sbatch, const char *value)
            strcmp(value + strlen("per_task:"), each->value) == 0;
 }
 
+static int check_bind(const struct sbatch *sbatch, struct error *err)
+{
+    const struct sbatch_given *bind = given(sbatch, SBATCH_GPU_BIND);
+
+    if (!bind || strcmp(bind->value, "none") == 0 || is_bound_so(sbatch, bind->value))
+        return 0;
+    return fail(bind, err,
+                "'%.60s': expected none, or per_task:N with --gpus-per-task=N, which binds "
+                "GPUs to tasks",
+                bind->value);
+}
+
+static int parse_gpus(const struct sbatch *sbatch, const struct sbatch_given *option,
+                      struct request *ret, struct error *err)
+{
+    request_default(ret);
+    int code = option == given(sbatch, SBATCH_GRES) ? request_parse_gres(ret, option->value, err)
+                                                    : request_parse_gpus(ret, option->value, err);
+    return code < 0 && option->place ? error_prefix(err, code, "%s", option->place) : code;
+}
+
+/* A batch script may state its GPUs in several ways, if they are the same ones. */
+static int check_others(const struct sbatch *sbatch, const struct sbatch_given *option,
+                        const struct shape *shape, struct error *err)
+{
+    static const enum sbatch_id ids[] = { SBATCH_GPUS, SBATCH_GRES, SBATCH_GPUS_PER_NODE };
+    AUTO_RELEASE(text) struct text all = { 0 };
+
+    request_format_gpus(&shape->request, &all);
+    for (size_t i = 0; i < COUNT_OF(ids); i++) {
+        const struct sbatch_given *other = given(sbatch, ids[i]);
+        AUTO_RELEASE(text) struct text words = { 0 };
+        struct request request;
+        if (!other || other == option || strcmp(other->value, "none") == 0)
+            continue;
+        int code = parse_gpus(sbatch, other, &request, err);
+        if (code < 0)
+            return code;
+        request_format_gpus(&request, &words);
+        if (shape->tasks == 0 || strcmp(text_string(&words), text_string(&all)) != 0)
+            return fail(other, err,
+                        "'%.60s', and --%s: '%.60s' makes '%.60s'; expected one of them",
+                        other->value, option->name, option->value, text_string(&all));
+    }
+    return 0;
+}
+
 static int read_gpus(struct sbatch *sbatch, struct shape *shape, struct error *err)
 {
-    const struct sbatch_given *each = either(sbatch, SBATCH_GPUS, SBATCH_GPUS_PER_TASK);
+    const struct sbatch_given *each = either(sbatch, SBATCH_GPUS_PER_TASK, SBATCH_GPUS);
     const struct sbatch_given *gres = given(sbatch, SBATCH_GRES);
     gres = gres && strcmp(gres->value, "none") != 0 ? gres : NULL;
     const struct sbatch_given *per_node = gres ? gres : given(sbatch, SBATCH_GPUS_PER_NODE);
     const struct sbatch_given *option = each ? each : per_node;
 
     request_default(&shape->request);
-    const struct sbatch_given *bind = given(sbatch, SBATCH_GPU_BIND);
-    if (bind && strcmp(bind->value, "none") != 0 && !is_bound_so(sbatch, bind->value))
-        return fail(bind, err,
-                    "'%.60s': expected none, or per_task:N with --gpus-per-task=N, which binds "
-                    "GPUs to tasks",
-                    bind->value);
-    if (!option)
-        return 0;
-    int code = gres ? request_parse_gres(&shape->request, option->value, err)
-                    : request_parse_gpus(&shape->request, option->value, err);
-    if (code < 0)
-        return option->place ? error_prefix(err, code, "%s", option->place) : code;
-    if (!each)
+    int code = check_bind(sbatch, err);
+    if (code < 0 || !option)
+        return code;
+    code = parse_gpus(sbatch, option, &shape->request, err);
+    if (code == 0 && !each)
         code = divide_gpus(option, shape, err);
-    else if (shape->tasks > 0 && each == given(sbatch, SBATCH_GPUS_PER_TASK))
+    else if (code == 0 && shape->tasks > 0 && each == given(sbatch, SBATCH_GPUS_PER_TASK))
         code = multiply_gpus(option, shape, err);
+    if (code == 0)
+        code = check_others(sbatch, option, shape, err);
     if (code < 0)
         return code;
     AUTO_RELEASE(text) struct text gpus = { 0 };
@@ -566,9 +608,50 @@ static int read_dependency(struct sbatch *sbatch, struct error *err)
     return code;
 }
 
-/* "ALL", "NONE", "NAME=VALUE", with commas. */
+/* Up to the next comma that is not in quotes; NULL: a quote is open. */
+static char *next_export(char **rest)
+{
+    char *word = *rest, quote = '\0';
+    char *s = word;
+
+    for (; *s && (quote || *s != ','); s++) {
+        if (*s == quote)
+            quote = '\0';
+        else if (!quote && (*s == '\'' || *s == '"'))
+            quote = *s;
+    }
+    *rest = *s ? s + 1 : NULL;
+    *s = '\0';
+    return quote ? NULL : word;
+}
+
+/* 'NAME=VALUE' or NAME='VALUE': the quotes protect commas, and are no part of it. */
+static char *without_quotes(char *word)
+{
+    size_t length = strlen(word);
+
+    if (length < 2 || (*word != '\'' && *word != '"') || word[length - 1] != *word)
+        return word;
+    word[length - 1] = '\0';
+    return word + 1;
+}
+
+/* "NAME=VALUE", or "NAME" with the value that it has here. */
+static void add_export(json_t *env, char *word, bool has_all)
+{
+    char *equals = strchr(word, '=');
+    const char *value = equals ? without_quotes(equals + 1) : has_all ? NULL : getenv(word);
+
+    if (equals)
+        *equals = '\0';
+    if (value && !json_object_get(env, word))
+        json_object_set_new(env, word, json_string(value));
+}
+
+/* "ALL", "NONE", "NAME=VALUE", "NAME", with commas. */
 static int read_export(struct sbatch *sbatch, struct error *err)
 {
+    static const char *const words[] = { "ALL", "NONE", "NIL", NULL };
     const struct sbatch_given *option = given(sbatch, SBATCH_EXPORT);
     bool has_all = false;
 
@@ -582,18 +665,15 @@ static int read_export(struct sbatch *sbatch, struct error *err)
     AUTO_FREE char *copy = mem_string(option->value);
     char *rest = copy;
     while (rest) {
-        char *name = strsep(&rest, ",");
-        char *equals = strchr(name, '=');
-
-        if (strcmp(name, "ALL") == 0) {
-            has_all = true;
-        } else if (equals && equals != name) {
-            *equals = '\0';
-            if (!json_object_get(env, name))
-                json_object_set_new(env, name, json_string(equals + 1));
-        } else if (strcmp(name, "NONE") != 0 && strcmp(name, "NIL") != 0 && !has_all) {
-            return fail(option, err, "'%.60s': expected ALL, NONE or NAME=VALUE", name);
-        }
+        char *word = next_export(&rest);
+        if (!word)
+            return fail(option, err, "'%.60s': a quote is not closed", option->value);
+        word = without_quotes(word);
+        has_all |= strcmp(word, "ALL") == 0;
+        if (*word == '=')
+            return fail(option, err, "'%.60s': expected ALL, NONE, NAME or NAME=VALUE", word);
+        if (!string_is_in(word, words))
+            add_export(env, word, has_all);
     }
     if (!has_all)
         set_string(sbatch, "export", "none");
@@ -766,6 +846,19 @@ static int read_retry(struct sbatch *sbatch, struct error *err)
     return 0;
 }
 
+/* "none" is no file to Slurm. */
+static json_t *plain_value(const struct sbatch *sbatch, const struct sbatch_given *option,
+                           const char *key)
+{
+    static const char *const files[] = { "output", "error", "input", NULL };
+    bool is_no_file = is_slurms(sbatch, option) && string_is_in(key, files) &&
+                      strcasecmp(option->value, "none") == 0;
+
+    if (!option->value)
+        return json_true();
+    return json_string(is_no_file ? "/dev/null" : option->value);
+}
+
 static void set_plain(struct sbatch *sbatch)
 {
     static const struct {
@@ -780,7 +873,7 @@ static void set_plain(struct sbatch *sbatch)
         const struct sbatch_given *option = given(sbatch, plain[i].id);
         if (option)
             json_object_set_new(sbatch->job, plain[i].key,
-                                option->value ? json_string(option->value) : json_true());
+                                plain_value(sbatch, option, plain[i].key));
     }
     if (either(sbatch, SBATCH_REQUEUE, SBATCH_NO_REQUEUE))
         json_object_set_new(sbatch->job, "requeue",

@@ -41,26 +41,54 @@ static const struct kube_note flavor_notes[] = {
 
 /* ---- flavors ---- */
 
+static const struct flavor *flavor_of(const struct kueue *kueue, const char *name)
+{
+    LIST_EACH (const struct flavor, flavor, &kueue->flavors) {
+        if (strcmp(flavor->name, name) == 0)
+            return flavor;
+    }
+    return NULL;
+}
+
+static const struct flavor *flavor_of_model(const struct kueue *kueue, const char *model)
+{
+    LIST_EACH (const struct flavor, flavor, &kueue->flavors) {
+        if (string_equal(flavor->model, model))
+            return flavor;
+    }
+    return NULL;
+}
+
+/* Quotas of tarn are by model: what else the labels tell apart is lost. */
+static void report_labels(struct kueue *kueue, const struct kube_object *object, const char *model)
+{
+    const size_t count = json_object_size(reader_get(object->spec, "nodeLabels"));
+    const struct flavor *same = model ? flavor_of_model(kueue, model) : NULL;
+    AUTO_FREE char *words = NULL;
+
+    if (count > 0 && !model)
+        words = mem_string("no model of GPU: its amounts are added to those of other flavors; see "
+                           "`where` of pools");
+    else if (same)
+        words = mem_printf("the model is %s, as of flavor %s: quotas are by model, so their "
+                           "amounts are added; see `where` of pools",
+                           model, same->name);
+    else if (count > 1)
+        words = mem_printf("quotas are by model, here %s: for the other labels, see `where` of "
+                           "pools",
+                           model);
+    if (words)
+        kube_report(kueue->queues, object, object->spec, "nodeLabels", words);
+}
+
 static void add_flavor(struct kueue *kueue, const struct kube_object *object)
 {
     const json_t *labels = reader_get(object->spec, "nodeLabels");
     struct flavor flavor = { .name = object->name, .model = kube_model_of_labels(labels) };
 
-    if (json_object_size(labels) > 0 && !flavor.model)
-        kube_report(kueue->queues, object, object->spec, "nodeLabels",
-                    "no model of GPU: its amounts are added to those of other flavors; see `where` "
-                    "of pools");
+    report_labels(kueue, object, flavor.model);
     kube_report_keys(kueue->queues, object, object->spec, flavor_notes, COUNT_OF(flavor_notes));
     list_add(&kueue->flavors, flavor);
-}
-
-static const char *model_of(const struct kueue *kueue, const char *name)
-{
-    LIST_EACH (const struct flavor, flavor, &kueue->flavors) {
-        if (strcmp(flavor->name, name) == 0)
-            return flavor->model;
-    }
-    return NULL;
 }
 
 /* ---- quota ---- */
@@ -121,8 +149,12 @@ static void add_flavor_quotas(struct kueue *kueue, struct kube_queue *queue, con
                   name ? "a list of resources" : "the name of a flavor");
         return;
     }
+    const struct flavor *flavor = flavor_of(kueue, name);
+    if (!flavor)
+        kube_report(kueue->queues, queue->object, quotas, "name",
+                    "there is no such ResourceFlavor: no model of GPU");
     for (size_t i = 0; i < json_array_size(resources); i++)
-        add_resource(kueue, queue, json_array_get(resources, i), model_of(kueue, name));
+        add_resource(kueue, queue, json_array_get(resources, i), flavor ? flavor->model : NULL);
 }
 
 /* If some flavors are no model, jobs may use any. */

@@ -14,6 +14,7 @@ static const char kind[] = "Queue", group[] = "path"; /* path: a queue that only
 
 static const struct kube_note notes[] = {
     { "affinity", NULL, "the nodes of a queue are those of a pool: see `where` of pools" },
+    { "dequeueStrategy", "traverse", "the order is one of all queues: see `order: fifo`" },
     { "extendClusters", NULL, "tarn dispatches no jobs to other clusters" },
     { "priority", NULL, "queues of tarn have no priority: see `guarantee` and `weight`" },
     { "type", NULL, "queues of tarn have no types" },
