@@ -9,8 +9,9 @@
  * succeeded, and until it has ended, that member has not. A daemon that is restarted gets the end
  * from the engine again.
  *
- *   tarnd --check-outputs UID GID      descriptor 3: a file with the names (a/b), then with the
- * reason; the environment has TARN_OUT, TARN_IN and TARN_STAGE
+ *   tarnd --check-outputs UID GID
+ *     descriptor 3: a file with the names (a/b), then with the reason
+ *     environment: TARN_OUT, TARN_IN, TARN_STAGE
  *
  * Limits: a check that takes longer than OUTPUT_CHECK_MS fails the job
  */
