@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What stages pass on to each other, and what belongs to a pipeline, through the API."""
 
+import json
 import os
 import subprocess
 
@@ -225,3 +226,23 @@ def test_a_list_to_cancel_may_name_what_goes_along(daemon, api):
     assert (done.returncode, done.stdout, done.stderr) == (0, "cancelled %d, %d\n" % (number, child), ""), done
     done = subprocess.run([TARN, "cancel", str(child)], env=daemon.environment(), capture_output=True, text=True)
     assert done.returncode == 1 and "has ended already" in done.stderr, done
+
+
+# Jobs that never ran
+
+
+def test_jobs_that_never_ran_are_cancelled_in_every_view(daemon, api, tmp_path):
+    number = api.submit(name="p", stages={
+        "a": {"run": "exit 3"}, "b": {"needs": ["a"], "run": "true"}, "c": {"needs": ["b"], "array": "0-1", "run": "true"},
+        "d": {"needs": ["c"], "matrix": {"x": [1, 2]}, "run": "true"}}, env=daemon.env())
+    seen = ends(api, number)
+    assert [result for name in "abcd" for result, _ in seen[name]] == ["failed"] + ["cancelled"] * 5
+    stages = {stage["name"]: stage for stage in api.get("/v1/pipelines/%d" % number)["stages"]}
+    assert [stages[name]["result"] for name in "abcd"] == ["failed"] + ["cancelled"] * 3
+    os.symlink(TARN, tmp_path / "sacct")
+    for command, words in (([TARN, "ls", "-a"], ["failed", "cancelled"]), ([TARN, "show", str(number)], ["failed", "cancelled"]),
+                           ([str(tmp_path / "sacct"), "-X", "-n", "-o", "state"], ["FAILED", "CANCELLED"])):
+        text = subprocess.run(command, env=daemon.environment(), capture_output=True, text=True).stdout.split("\n", 1 if "show" in command else 0)[-1]
+        assert [text.split().count(word) for word in words] == [1, 5], (command, text)
+    rows = json.loads(subprocess.run([TARN, "report", "--json"], env=daemon.environment(), capture_output=True, text=True).stdout)["rows"]
+    assert [(row["ok"], row["failed"]) for row in rows] == [(0, 1)], rows
