@@ -346,7 +346,7 @@ def test_paths_in_names_reach_nothing(api, daemon, tmp_path):
     api.wait_state(number, "ended")
     assert os.listdir(tmp_path) == [".._.._x.out"]
     os.unlink(tmp_path / ".._.._x.out")
-    number = api.submit(run="true", matrix={"p": ["../../../x", "/etc/x", "..", "a b"]}, outputs=["d"],
+    number = api.submit(run="echo 1 > $TARN_OUT/d/made", matrix={"p": ["../../../x", "/etc/x", "..", "a b"]}, outputs=["d"],
                         cwd=str(tmp_path), output="%x.out")
     group = api.wait_group(number)
     for job in group["stages"][0]["jobs"]:
