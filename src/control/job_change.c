@@ -326,16 +326,14 @@ static bool is_spared(const struct state *state, const struct job_change *wish,
 static bool is_taken_along(const struct state *state, const struct job_change *wish,
                            const struct job *job)
 {
-    const struct group *group = state_group(state, job->group);
+    const struct group *group = state_pipeline_of(state, job);
 
-    while (group && group->kind != GROUP_PIPELINE)
-        group = state_group(state, group->parent);
     return can_take(job, EVENT_CANCEL) && !job->run->is_cancel_wanted &&
            !(group && is_spared(state, wish, group, job));
 }
 
-/* Cancel what the jobs of these numbers submitted, and what those submitted. They are of the same
- * user. */
+/* Cancel what the stages among these jobs submitted, and what those jobs submitted. They are of the
+ * same user. What other jobs submit goes on, as in Slurm. */
 static void cancel_submitted(const struct control *control, struct job_change *wish,
                              const char *what, uint64_t first, uint64_t last)
 {
@@ -345,8 +343,11 @@ static void cancel_submitted(const struct control *control, struct job_change *w
     size_t begin = wish->changed.count;
     LIST(uint64_t) open = { 0 };
 
-    for (uint64_t id = first; id <= last; id++)
-        list_add(&open, id);
+    for (uint64_t id = first; id <= last; id++) {
+        const struct job *job = state_job(state, id);
+        if (job && state_pipeline_of(state, job))
+            list_add(&open, id);
+    }
     for (size_t i = 0; i < open.count; i++) {
         for (const struct job *job = state_submitted(state, open.items[i]); job;
              job = state_job(state, job->run->elder)) {

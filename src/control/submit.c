@@ -205,7 +205,7 @@ static int check_sender(const struct submit *submit, uint64_t id, struct error *
         return error_set(
             err, REFUSED_FORBIDDEN,
             "sender_job: job %" PRIu64 ": belongs to another user; expected a job of yours", id);
-    if (job->run->is_cancel_wanted)
+    if (job->run->is_cancel_wanted && state_pipeline_of(control_state(submit->control), job))
         return error_set(err, REFUSED_CONFLICT,
                          "sender_job: job %" PRIu64
                          " is cancelled, and what it submits would be, too; with sender_job: 0 "

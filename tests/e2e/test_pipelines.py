@@ -189,15 +189,32 @@ def test_a_pipeline_that_ended_takes_what_still_runs_of_it(api):
         api.post("/v1/jobs/%d/cancel" % number)
 
 
-def test_a_cancelled_job_takes_what_it_submitted_but_for_what_shall_outlive_it(daemon, api, tmp_path):
+def test_what_shall_outlive_its_pipeline_goes_on(daemon, api, tmp_path):
     (tmp_path / "own.yaml").write_text("name: own\nsender_job: 0\nrun: sleep 1000\n")
-    number = api.submit(run="%s submit -f %s/own.yaml; %s submit --name taken -- sleep 1000; %s submit --cron '0 4 * * *' --name nightly -- true; touch %s/sent; sleep 1000"
-                        % (TARN, tmp_path, TARN, TARN, tmp_path), env=daemon.env())
+    number = api.submit(name="outer", env=daemon.env(), stages={
+        "a": {"run": "%s submit -f %s/own.yaml; %s submit --name taken -- sleep 1000; %s submit --cron '0 4 * * *' --name nightly -- true; touch %s/sent; sleep 1000"
+                     % (TARN, tmp_path, TARN, TARN, tmp_path)}})
     wait_until("they are submitted", lambda: os.path.exists(tmp_path / "sent"))
     own, taken = named(api, "own")[0]["id"], named(api, "taken")[0]["id"]
-    assert sorted(api.post("/v1/jobs/%d/cancel" % number)["changed"]) == sorted([number, taken])
-    assert api.wait_end(taken)["cancel_reason"] == "job %d, which submitted it, was cancelled" % number
+    stage = api.job(number)["stages"][0]["jobs"][0]["id"]
+    assert sorted(api.post("/v1/jobs/%d/cancel" % number)["changed"]) == sorted([stage, taken])
+    assert api.wait_end(taken)["cancel_reason"] == "pipeline %d, which submitted it, was cancelled" % number
     assert api.job(own)["result"] is None and api.job(own)["by_job"] is None
+
+
+def test_what_a_job_outside_of_a_pipeline_submits_goes_on(daemon, api):
+    number = api.submit(run="trap '' TERM; sleep 1000 & wait; sleep 1000", grace="1000s", env=daemon.env())
+    api.wait_state(number, "running")
+    child = api.submit(run="sleep 1000", sender_job=number)
+    assert api.post("/v1/jobs/%d/cancel" % number)["changed"] == [number]
+    late = api.submit(run="sleep 1000", sender_job=number)  # in a trap of its signal, for example
+    api.post("/v1/jobs/%d/cancel?signal_now=1" % number)
+    for job in (child, late):
+        assert api.job(job)["result"] is None and api.job(job)["by_job"] == number
+
+
+def stage_of(api, number):
+    return api.job(number)["stages"][0]["jobs"][0]["id"]
 
 
 def test_a_job_can_only_be_submitted_by_a_job_of_its_user_that_goes_on(make_daemon):
@@ -208,22 +225,24 @@ def test_a_job_can_only_be_submitted_by_a_job_of_its_user_that_goes_on(make_daem
         api.submit(run="true", sender_job=4711)
     with pytest.raises(Refused, match="sender_job"):
         api.submit(run="true", sender_job="x")
-    number = api.submit(run="trap '' TERM; sleep 1000 & wait; sleep 1000", grace="1000s", env=daemon.env())
+    pipeline = api.submit(name="outer", env=daemon.env(), stages={"a": {"run": "trap '' TERM; sleep 1000 & wait; sleep 1000", "grace": "1000s"}})
+    number = stage_of(api, pipeline)
     api.wait_state(number, "running")
     if IS_ROOT:
         with pytest.raises(Refused, match="sender_job: job %d: belongs to another user" % number):
             as_user(NOBODY, lambda: api.submit(run="true", cwd="/", sender_job=number))
-    api.post("/v1/jobs/%d/cancel" % number)
+    api.post("/v1/jobs/%d/cancel" % pipeline)
     with pytest.raises(Refused, match="sender_job: job %d is cancelled" % number):
         api.submit(run="true", sender_job=number)
     api.post("/v1/jobs/%d/cancel?signal_now=1" % number)
 
 
 def test_a_list_to_cancel_may_name_what_goes_along(daemon, api):
-    number = api.submit(run="sleep 1000", env=daemon.env())
-    child = api.submit(run="true", hold=True, sender_job=number)
+    number = api.submit(name="outer", env=daemon.env(), stages={"a": {"run": "sleep 1000"}})
+    stage = stage_of(api, number)
+    child = api.submit(run="true", hold=True, sender_job=stage)
     done = subprocess.run([TARN, "cancel", str(number), str(child)], env=daemon.environment(), capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "cancelled %d, %d\n" % (number, child), ""), done
+    assert (done.returncode, done.stderr) == (0, "") and str(child) in done.stdout, done
     done = subprocess.run([TARN, "cancel", str(child)], env=daemon.environment(), capture_output=True, text=True)
     assert done.returncode == 1 and "has ended already" in done.stderr, done
 

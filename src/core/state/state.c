@@ -408,6 +408,15 @@ int64_t state_find_device(const struct state *state, const char *uuid)
     return -1;
 }
 
+const struct group *state_pipeline_of(const struct state *state, const struct job *job)
+{
+    const struct group *group = state_group(state, job->group);
+
+    while (group && group->kind != GROUP_PIPELINE)
+        group = state_group(state, group->parent);
+    return group;
+}
+
 struct job *state_submitted(const struct state *state, uint64_t by_job)
 {
     uint64_t id;

@@ -124,7 +124,9 @@ DEFINE_AUTO(state)
 
 int state_apply(struct state *state, const struct event *event, struct error *err);
 
-struct job *state_job(const struct state *state, uint64_t id);     /* NULL: none */
+struct job *state_job(const struct state *state, uint64_t id); /* NULL: none */
+/* The innermost pipeline that the job is in; NULL: none. */
+const struct group *state_pipeline_of(const struct state *state, const struct job *job);
 struct group *state_group(const struct state *state, uint64_t id); /* NULL: none */
 /* The job that was submitted to the engine under that name; NULL: none. */
 struct job *state_external(const struct state *state, const char *name);
