@@ -408,6 +408,14 @@ def test_sacct_and_scontrol_tell_of_jobs_that_ended(cluster):
                   "WorkDir=%s\n" % cluster.work, "StdOut=%s/slurm-%s.out\n" % (cluster.work, good)):
         assert words in shown, (words, shown)
     assert cluster.slurm("scontrol", "-o", "show", "job=" + good).stdout.count("\n") == 1
+    assert cluster.slurm("scontrol", "show", "jobid", "-dd", good).stdout == shown
+    assert cluster.slurm("scontrol", "show", "job", good, "--oneliner").stdout.count("\n") == 1
+    assert "unknown option '-dz'" in cluster.slurm("scontrol", "show", "-dz", "job", good, status=1).stderr
+    wide = cluster.slurm("sbatch", "--parsable", "-c", "2", "--wrap", "sleep 1.1").stdout.strip()
+    cluster.api.wait_end(wide)
+    span, both = (int(word) for word in cluster.slurm("sacct", "-nPj", wide, "-o", "elapsedraw,cputimeraw").stdout.split("|"))
+    assert span >= 1 and both == 2 * span
+    assert cluster.slurm("sacct", "-nPj", wide, "-o", "jobid,cputime,ntasks,averss,avecpu").stdout == "%s|00:00:%02d|||\n" % (wide, both)
     assert "no such job" in cluster.slurm("scontrol", "show", "job", "9999", status=1).stderr
     assert "tarn update" in cluster.slurm("scontrol", "update", "JobId=1", status=1).stderr
     names = cluster.slurm("scontrol", "show", "hostnames", "a,n[08-10,3],b").stdout

@@ -297,6 +297,24 @@ static void add_cpus(const json_t *job, struct text *text)
     text_printf(text, "%" PRId64, cpus_of(job));
 }
 
+/* Of all its CPUs. */
+static void add_cpu_span(const json_t *job, struct text *text)
+{
+    add_span(run_of(job) * cpus_of(job), text);
+}
+
+static void add_cpu_span_raw(const json_t *job, struct text *text)
+{
+    text_printf(text, "%" PRId64, run_of(job) * cpus_of(job));
+}
+
+/* Slurm, too, has these of steps alone. */
+static void add_of_steps(const json_t *job, struct text *text)
+{
+    (void)job;
+    (void)text;
+}
+
 static void add_members(const json_t *job, struct text *text)
 {
     text_printf(text, "%" PRId64, field_number(job, "members"));
@@ -551,6 +569,13 @@ const struct slurm_field slurm_job_fields[] = {
     { '\0', "Restarts", NULL, 8, add_restarts, false },
     { '\0', "MaxRSS", NULL, 10, add_memory_max, true },
     { '\0', "TotalCPU", NULL, 10, add_cpu_time, true },
+    { '\0', "CPUTime", NULL, 10, add_cpu_span, false },
+    { '\0', "CPUTimeRAW", NULL, 10, add_cpu_span_raw, false },
+    { '\0', "NTasks", NULL, 8, add_of_steps, false },
+    { '\0', "AveCPU", NULL, 10, add_of_steps, false },
+    { '\0', "AveRSS", NULL, 10, add_of_steps, false },
+    { '\0', "AveVMSize", NULL, 10, add_of_steps, false },
+    { '\0', "MaxVMSize", NULL, 10, add_of_steps, false },
     { 0 },
 };
 
