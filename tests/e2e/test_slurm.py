@@ -408,7 +408,9 @@ def test_sacct_and_scontrol_tell_of_jobs_that_ended(cluster):
                   "WorkDir=%s\n" % cluster.work, "StdOut=%s/slurm-%s.out\n" % (cluster.work, good)):
         assert words in shown, (words, shown)
     assert cluster.slurm("scontrol", "-o", "show", "job=" + good).stdout.count("\n") == 1
-    assert cluster.slurm("scontrol", "show", "jobid", "-dd", good).stdout == shown
+    assert cluster.slurm("scontrol", "show", "jobid", "-dd", good).stdout == shown and "NumCPUs=1 NumTasks=1\n" in shown
+    many = cluster.slurm("sbatch", "--parsable", "-c", "0.1", "-n", "5", "--wrap", "true").stdout.strip()
+    assert "NumTasks=5\n" in cluster.slurm("scontrol", "show", "job", many).stdout
     assert cluster.slurm("scontrol", "show", "job", good, "--oneliner").stdout.count("\n") == 1
     assert "unknown option '-dz'" in cluster.slurm("scontrol", "show", "-dz", "job", good, status=1).stderr
     wide = cluster.slurm("sbatch", "--parsable", "-c", "2", "--wrap", "sleep 1.1").stdout.strip()

@@ -315,9 +315,12 @@ static void add_of_steps(const json_t *job, struct text *text)
     (void)text;
 }
 
-static void add_members(const json_t *job, struct text *text)
+/* Those that srun starts, or the members of a gang. */
+static void add_task_count(const json_t *job, struct text *text)
 {
-    text_printf(text, "%" PRId64, field_number(job, "members"));
+    int64_t tasks = field_number(json_object_get(job, "launch"), "tasks");
+
+    text_printf(text, "%" PRId64, tasks > 0 ? tasks : field_number(job, "members"));
 }
 
 static int64_t nodes_of(const json_t *job)
@@ -548,7 +551,7 @@ const struct slurm_field slurm_job_fields[] = {
     { '\0', "NCPUS", NULL, 10, add_cpus, false },
     { '\0', "ReqCPUS", NULL, 8, add_cpus, false },
     { '\0', "NumCPUs", "CPUS", 10, add_cpus, false },
-    { '\0', "NumTasks", "TASKS", 10, add_members, false },
+    { '\0', "NumTasks", "TASKS", 10, add_task_count, true },
     { 'D', "NNodes", "NODES", 8, add_node_count, true },
     { '\0', "AllocNodes", NULL, 10, add_node_count, true },
     { '\0', "NumNodes", "NODES", 8, add_node_count, true },
