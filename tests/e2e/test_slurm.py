@@ -67,6 +67,13 @@ def test_an_excluded_node_that_is_not_there_is_said(cluster):
     assert "node" not in cluster.slurm("sbatch", "--wait", "true.sh").stderr
 
 
+def test_a_script_from_a_pipe_has_arguments(cluster):
+    text = "#!/bin/sh\n" + SMALL + "echo got $1 $SLURM_JOB_NAME\n"
+    cluster.slurm("sbatch", "--wait", "-o", "out", "/dev/stdin", "this", stdin=text)
+    assert read_file(os.path.join(cluster.work, "out")) == "got this stdin\n"
+    assert "not a script" in cluster.slurm("sbatch", "/dev/null", status=1).stderr
+
+
 def test_none_is_no_file(cluster):
     cluster.file("none.sh", "#!/bin/sh\n" + SMALL + "#SBATCH --input=none -o none\necho lost; cat > seen; echo $? >> seen\n")
     cluster.slurm("sbatch", "--wait", "none.sh")
