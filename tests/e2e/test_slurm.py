@@ -74,6 +74,18 @@ def test_a_script_from_a_pipe_has_arguments(cluster):
     assert "not a script" in cluster.slurm("sbatch", "/dev/null", status=1).stderr
 
 
+def test_tasks_write_to_files_of_their_own(cluster):
+    cluster.batch("#SBATCH -n 2 -c 0.1\nsrun true\nsrun -o %J_%2t.txt sh -c 'echo $SLURM_PROCID'\n"
+                  "srun -n1 echo A : -n1 echo B 2>refused; echo $? >> refused\n")
+    number = cluster.slurm("sacct", "-nP", "-o", "jobid").stdout.strip()
+    cluster.run("submit", "--wait", "--ranks", "2", "-c", "0.1", "-o", "gang_%2t.txt", "--", "sh", "-c", "echo $TARN_RANK")
+    for rank in range(2):
+        assert read_file(os.path.join(cluster.work, "%s.1_0%d.txt" % (number, rank))) == "%d\n" % rank
+        assert read_file(os.path.join(cluster.work, "gang_0%d.txt" % rank)) == "%d\n" % rank
+    assert read_file(os.path.join(cluster.work, "refused")).endswith(
+        "':': several commands of one step are not supported; expected a srun for each, with & and wait\n1\n")
+
+
 def test_none_is_no_file(cluster):
     cluster.file("none.sh", "#!/bin/sh\n" + SMALL + "#SBATCH --input=none -o none\necho lost; cat > seen; echo $? >> seen\n")
     cluster.slurm("sbatch", "--wait", "none.sh")
