@@ -52,10 +52,11 @@ static json_t *view_launch(struct call *call, const struct job *job)
     if (launch->script && launch->script_path)
         json_array_set_new(command, launch->script_at, json_string(launch->script_path));
     return json_pack(
-        "{s:o, s:s?, s:s, s:o, s:o, s:I, s:s}", "command", command, "script_path",
+        "{s:o, s:s?, s:s, s:o, s:o, s:I, s:s, s:I}", "command", command, "script_path",
         launch->script_path, "cwd", launch->cwd, "output", path_of(call->api, job, false), "error",
         launch->error ? path_of(call->api, job, true) : json_null(), "env_count", (json_int_t)count,
-        "attach", launch->attach < COUNT_OF(attached) ? attached[launch->attach] : "none");
+        "attach", launch->attach < COUNT_OF(attached) ? attached[launch->attach] : "none", "tasks",
+        (json_int_t)launch->tasks);
 }
 
 static json_t *show_job(struct call *call, const struct job *job)

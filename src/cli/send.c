@@ -227,6 +227,12 @@ static int read_script(struct sending *sending, const char *path, char **args, s
     return 0;
 }
 
+/* sbatch /dev/stdin ARGS <<EOF, sbatch <(generate) */
+static bool is_stream(const struct stat *info)
+{
+    return S_ISFIFO(info->st_mode) || S_ISCHR(info->st_mode);
+}
+
 /* The program to run: a command after "--", else a script, or a program in PATH. */
 static int read_words(struct sending *sending, char **words, bool is_command, struct error *err)
 {
@@ -245,7 +251,8 @@ static int read_words(struct sending *sending, char **words, bool is_command, st
         return usage_failed(sending, error_set(err, -EINVAL,
                                                "nothing to run: expected a script, -f FILE, "
                                                "--wrap COMMAND or -- COMMAND"));
-    if (!is_command && stat(words[0], &info) == 0 && S_ISREG(info.st_mode))
+    if (!is_command && stat(words[0], &info) == 0 &&
+        (S_ISREG(info.st_mode) || (sending->sbatch.is_slurm && is_stream(&info))))
         return read_script(sending, words[0], words + 1, err);
     if (!is_command && (!is_program(words[0]) || sending->sbatch.is_slurm))
         return error_set(err, -ENOENT, "%s: no such script; to run it as a command, write -- %s",

@@ -297,7 +297,7 @@ int job_folders_output(const struct job_folders_query *query, uint32_t rank, boo
     if (pattern) {
         int code = expand(query, pattern, rank, ret, err);
         /* The members of a gang would write over one another. */
-        if (code == 0 && rank > 0 && !strstr(pattern, "%t"))
+        if (code == 0 && rank > 0 && !pattern_has_rank(pattern))
             text_printf(ret, ".%" PRIu32, rank);
         return code;
     }

@@ -67,6 +67,25 @@ def test_an_excluded_node_that_is_not_there_is_said(cluster):
     assert "node" not in cluster.slurm("sbatch", "--wait", "true.sh").stderr
 
 
+def test_a_script_from_a_pipe_has_arguments(cluster):
+    text = "#!/bin/sh\n" + SMALL + "echo got $1 $SLURM_JOB_NAME\n"
+    cluster.slurm("sbatch", "--wait", "-o", "out", "/dev/stdin", "this", stdin=text)
+    assert read_file(os.path.join(cluster.work, "out")) == "got this stdin\n"
+    assert "not a script" in cluster.slurm("sbatch", "/dev/null", status=1).stderr
+
+
+def test_tasks_write_to_files_of_their_own(cluster):
+    cluster.batch("#SBATCH -n 2 -c 0.1\nsrun true\nsrun -o %J_%2t.txt sh -c 'echo $SLURM_PROCID'\n"
+                  "srun -n1 echo A : -n1 echo B 2>refused; echo $? >> refused\n")
+    number = cluster.slurm("sacct", "-nP", "-o", "jobid").stdout.strip()
+    cluster.run("submit", "--wait", "--ranks", "2", "-c", "0.1", "-o", "gang_%2t.txt", "--", "sh", "-c", "echo $TARN_RANK")
+    for rank in range(2):
+        assert read_file(os.path.join(cluster.work, "%s.1_0%d.txt" % (number, rank))) == "%d\n" % rank
+        assert read_file(os.path.join(cluster.work, "gang_0%d.txt" % rank)) == "%d\n" % rank
+    assert read_file(os.path.join(cluster.work, "refused")).endswith(
+        "':': several commands of one step are not supported; expected a srun for each, with & and wait\n1\n")
+
+
 def test_none_is_no_file(cluster):
     cluster.file("none.sh", "#!/bin/sh\n" + SMALL + "#SBATCH --input=none -o none\necho lost; cat > seen; echo $? >> seen\n")
     cluster.slurm("sbatch", "--wait", "none.sh")
@@ -408,6 +427,16 @@ def test_sacct_and_scontrol_tell_of_jobs_that_ended(cluster):
                   "WorkDir=%s\n" % cluster.work, "StdOut=%s/slurm-%s.out\n" % (cluster.work, good)):
         assert words in shown, (words, shown)
     assert cluster.slurm("scontrol", "-o", "show", "job=" + good).stdout.count("\n") == 1
+    assert cluster.slurm("scontrol", "show", "jobid", "-dd", good).stdout == shown and "NumCPUs=1 NumTasks=1\n" in shown
+    many = cluster.slurm("sbatch", "--parsable", "-c", "0.1", "-n", "5", "--wrap", "true").stdout.strip()
+    assert "NumTasks=5\n" in cluster.slurm("scontrol", "show", "job", many).stdout
+    assert cluster.slurm("scontrol", "show", "job", good, "--oneliner").stdout.count("\n") == 1
+    assert "unknown option '-dz'" in cluster.slurm("scontrol", "show", "-dz", "job", good, status=1).stderr
+    wide = cluster.slurm("sbatch", "--parsable", "-c", "2", "--wrap", "sleep 1.1").stdout.strip()
+    cluster.api.wait_end(wide)
+    span, both = (int(word) for word in cluster.slurm("sacct", "-nPj", wide, "-o", "elapsedraw,cputimeraw").stdout.split("|"))
+    assert span >= 1 and both == 2 * span
+    assert cluster.slurm("sacct", "-nPj", wide, "-o", "jobid,cputime,ntasks,averss,avecpu").stdout == "%s|00:00:%02d|||\n" % (wide, both)
     assert "no such job" in cluster.slurm("scontrol", "show", "job", "9999", status=1).stderr
     assert "tarn update" in cluster.slurm("scontrol", "update", "JobId=1", status=1).stderr
     names = cluster.slurm("scontrol", "show", "hostnames", "a,n[08-10,3],b").stdout

@@ -21,6 +21,29 @@ static const struct pattern_values values = {
     .node = "n1",
 };
 
+static void a_step_has_a_number(void **state)
+{
+    const uint64_t step = 3;
+    struct pattern_values of_step = values;
+    AUTO_RELEASE(text) struct text text = { 0 };
+    struct error err;
+    (void)state;
+
+    of_step.step = &step;
+    assert_int_equal(pattern_expand("%J %2s %j", &of_step, &text, &err), 0);
+    assert_string_equal(text_string(&text), "42.3 03 42");
+    assert_true(pattern_expand("%s", &values, &text, &err) < 0);
+}
+
+static void a_rank_may_have_a_width(void **state)
+{
+    (void)state;
+    assert_true(pattern_has_rank("%t"));
+    assert_true(pattern_has_rank("%j-%2t.out"));
+    assert_false(pattern_has_rank("%%t %2j t %"));
+    assert_false(pattern_has_rank(""));
+}
+
 static void letters_become_values(void **state)
 {
     static const struct {
@@ -83,6 +106,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(letters_become_values),
+        cmocka_unit_test(a_step_has_a_number),
+        cmocka_unit_test(a_rank_may_have_a_width),
         cmocka_unit_test(a_job_without_array_is_its_own_number),
         cmocka_unit_test(an_unknown_letter_changes_nothing),
     };

@@ -553,6 +553,21 @@ static void the_job_is_a_document(void **state)
     sbatch_release(&sbatch);
 }
 
+static void what_follows_a_failed_dependency_is_noted(void **state)
+{
+    AUTO_FREE char *yes = NULL, *no = NULL;
+    AUTO_FREE char *same = result_of("", "#SBATCH --kill-on-invalid-dep=yes\n", &yes);
+    AUTO_FREE char *other = result_of("--kill-on-invalid-dep=no", NULL, &no);
+    (void)state;
+
+    assert_string_equal(same, "{}");
+    assert_string_equal(yes, "[]");
+    assert_string_equal(other, "{}");
+    assert_string_equal(no, "[\"--kill-on-invalid-dep=no: the job is cancelled all the same when a "
+                            "dependency has failed\"]");
+    assert_line("--kill-on-invalid-dep=soon", "--kill-on-invalid-dep: 'soon': expected yes or no");
+}
+
 static void a_nice_value_beyond_the_priorities_is_noted(void **state)
 {
     AUTO_FREE char *notes = NULL;
@@ -570,6 +585,7 @@ static void a_nice_value_beyond_the_priorities_is_noted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_follows_a_failed_dependency_is_noted),
         cmocka_unit_test(a_nice_value_beyond_the_priorities_is_noted),
         cmocka_unit_test(slurm_options_become_keys),
         cmocka_unit_test(nodes_tasks_and_amounts_become_members),

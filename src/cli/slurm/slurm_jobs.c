@@ -297,9 +297,30 @@ static void add_cpus(const json_t *job, struct text *text)
     text_printf(text, "%" PRId64, cpus_of(job));
 }
 
-static void add_members(const json_t *job, struct text *text)
+/* Of all its CPUs. */
+static void add_cpu_span(const json_t *job, struct text *text)
 {
-    text_printf(text, "%" PRId64, field_number(job, "members"));
+    add_span(run_of(job) * cpus_of(job), text);
+}
+
+static void add_cpu_span_raw(const json_t *job, struct text *text)
+{
+    text_printf(text, "%" PRId64, run_of(job) * cpus_of(job));
+}
+
+/* Slurm, too, has these of steps alone. */
+static void add_of_steps(const json_t *job, struct text *text)
+{
+    (void)job;
+    (void)text;
+}
+
+/* Those that srun starts, or the members of a gang. */
+static void add_task_count(const json_t *job, struct text *text)
+{
+    int64_t tasks = field_number(json_object_get(job, "launch"), "tasks");
+
+    text_printf(text, "%" PRId64, tasks > 0 ? tasks : field_number(job, "members"));
 }
 
 static int64_t nodes_of(const json_t *job)
@@ -530,7 +551,7 @@ const struct slurm_field slurm_job_fields[] = {
     { '\0', "NCPUS", NULL, 10, add_cpus, false },
     { '\0', "ReqCPUS", NULL, 8, add_cpus, false },
     { '\0', "NumCPUs", "CPUS", 10, add_cpus, false },
-    { '\0', "NumTasks", "TASKS", 10, add_members, false },
+    { '\0', "NumTasks", "TASKS", 10, add_task_count, true },
     { 'D', "NNodes", "NODES", 8, add_node_count, true },
     { '\0', "AllocNodes", NULL, 10, add_node_count, true },
     { '\0', "NumNodes", "NODES", 8, add_node_count, true },
@@ -551,6 +572,13 @@ const struct slurm_field slurm_job_fields[] = {
     { '\0', "Restarts", NULL, 8, add_restarts, false },
     { '\0', "MaxRSS", NULL, 10, add_memory_max, true },
     { '\0', "TotalCPU", NULL, 10, add_cpu_time, true },
+    { '\0', "CPUTime", NULL, 10, add_cpu_span, false },
+    { '\0', "CPUTimeRAW", NULL, 10, add_cpu_span_raw, false },
+    { '\0', "NTasks", NULL, 8, add_of_steps, false },
+    { '\0', "AveCPU", NULL, 10, add_of_steps, false },
+    { '\0', "AveRSS", NULL, 10, add_of_steps, false },
+    { '\0', "AveVMSize", NULL, 10, add_of_steps, false },
+    { '\0', "MaxVMSize", NULL, 10, add_of_steps, false },
     { 0 },
 };
 

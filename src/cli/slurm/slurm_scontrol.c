@@ -231,29 +231,39 @@ static int change(const char *action, char **words, int *ret_status, struct erro
     return code;
 }
 
+/* -dd is -d twice. */
+static bool changes_nothing(const char *option)
+{
+    static const char *const nothing[] = { "-a",       "--all",   "--details", "--verbose",
+                                           "--hide",   "--quiet", "--local",   "--federation",
+                                           "--future", NULL };
+
+    return string_is_in(option, nothing) ||
+           (option[1] && strspn(option + 1, "advFQ") == strlen(option + 1));
+}
+
 int slurm_scontrol(int argc, char **argv)
 {
     static const char *const actions[] = { "hold", "release", "requeue" };
-    static const char *const nothing[] = { "-a",           "--all",     "-d",     "--details",
-                                           "-v",           "--verbose", "--hide", "-Q",
-                                           "--quiet",      "--local",   "-F",     "--future",
-                                           "--federation", NULL };
+    AUTO_FREE char **words = mem_zero((size_t)argc + 1, sizeof(words[0]));
     bool is_one_line = false;
     struct error err;
-    int at = 1, status = 0, code = 1;
+    int count = 0, status = 0, code = 1;
 
-    for (; at < argc && argv[at][0] == '-'; at++) {
-        bool makes_one = strcmp(argv[at], "-o") == 0 || strcmp(argv[at], "--oneliner") == 0;
-        if (!makes_one && !string_is_in(argv[at], nothing))
-            return slurm_fail("unknown option '%s'", argv[at]);
+    for (int i = 1; i < argc; i++) {
+        bool makes_one = strcmp(argv[i], "-o") == 0 || strcmp(argv[i], "--oneliner") == 0;
+        if (argv[i][0] != '-')
+            words[count++] = argv[i];
+        else if (!makes_one && !changes_nothing(argv[i]))
+            return slurm_fail("unknown option '%s'", argv[i]);
         is_one_line |= makes_one;
     }
-    const char *verb = at < argc ? argv[at] : "";
+    const char *verb = count > 0 ? words[0] : "";
     if (is_word(verb, "show", 2))
-        code = show(argc - at - 1, argv + at + 1, is_one_line, &err);
+        code = show(count - 1, words + 1, is_one_line, &err);
     for (size_t i = 0; i < COUNT_OF(actions) && code == 1; i++) {
         if (strcasecmp(verb, actions[i]) == 0)
-            code = change(actions[i], argv + at + 1, &status, &err);
+            code = change(actions[i], words + 1, &status, &err);
     }
     if (code == 1)
         code = error_set(

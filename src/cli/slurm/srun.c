@@ -610,6 +610,18 @@ static int run_outside(struct srun *srun, int *ret_status, struct error *err)
     return submit_and_follow(&sending, true, ret_status, err);
 }
 
+/* To Slurm a ':' alone begins another command with options of its own. */
+static int check_command(char *const *words, struct error *err)
+{
+    for (; words && *words; words++) {
+        if (strcmp(*words, ":") == 0)
+            return error_set(err, -ENOTSUP,
+                             "':': several commands of one step are not supported; expected a "
+                             "srun for each, with & and wait");
+    }
+    return 0;
+}
+
 int slurm_srun(int argc, char **argv)
 {
     struct srun srun = { 0 };
@@ -617,6 +629,8 @@ int slurm_srun(int argc, char **argv)
     int status = 0;
 
     int code = read_words(&srun, argc, argv, &err);
+    if (code == 0)
+        code = check_command(srun.command, &err);
     if (code == 0)
         code = is_inside() ? run_inside(&srun, &status, &err) : run_outside(&srun, &status, &err);
     list_release(&srun.words);

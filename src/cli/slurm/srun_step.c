@@ -163,9 +163,10 @@ static void set_environment(const struct srun_step *step, uint32_t rank)
 }
 
 /* The file of a pattern for a task, or a number: only that task has the stream. */
-static int open_pattern(const char *pattern, uint32_t rank, int flags, int *ret_fd,
-                        struct error *err)
+static int open_pattern(const struct srun_step *step, const char *pattern, uint32_t rank, int flags,
+                        int *ret_fd, struct error *err)
 {
+    const uint64_t number = step->number;
     AUTO_RELEASE(text) struct text path = { 0 };
     const char *id = getenv("SLURM_JOB_ID"), *name = getenv("SLURM_JOB_NAME");
     const char *user = getenv("SLURM_JOB_USER"), *node = getenv("SLURMD_NODENAME");
@@ -175,6 +176,7 @@ static int open_pattern(const char *pattern, uint32_t rank, int flags, int *ret_
         .array = array ? strtoull(array, NULL, 10) : 0,
         .index = index ? (uint32_t)strtoul(index, NULL, 10) : 0,
         .rank = rank,
+        .step = &number,
         .name = name ? name : "",
         .user = user ? user : "",
         .node = node ? node : "",
@@ -202,10 +204,10 @@ static int open_output(const struct srun_step *step, uint32_t rank, const struct
         *ret_fd = fcntl(stream + 1, F_DUPFD_CLOEXEC, 3);
     else if (stream == 1 && !step->error)
         *ret_fd = -1; /* that of standard output */
-    else if (rank > 0 && !strstr(pattern, "%t"))
+    else if (rank > 0 && !pattern_has_rank(pattern))
         *ret_fd = fcntl(first->to[stream], F_DUPFD_CLOEXEC, 3);
     else
-        return open_pattern(pattern, rank, flags, ret_fd, err);
+        return open_pattern(step, pattern, rank, flags, ret_fd, err);
     return 0;
 }
 
@@ -217,7 +219,7 @@ static int open_input(const struct srun_step *step, uint32_t rank, int *ret_fd, 
     const uint32_t taker = is_number ? (uint32_t)strtoul(pattern, NULL, 10) : 0;
 
     if (pattern && !is_number && strcmp(pattern, "all") != 0)
-        return open_pattern(pattern, rank, O_RDONLY, ret_fd, err);
+        return open_pattern(step, pattern, rank, O_RDONLY, ret_fd, err);
     *ret_fd = rank == taker ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
                             : open("/dev/null", O_RDONLY | O_CLOEXEC);
     return 0;

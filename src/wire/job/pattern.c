@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <string.h>
 
 enum { WIDTH_MAX = 10 };
 
@@ -25,9 +26,15 @@ static bool expand_letter(char letter, int width, const struct pattern_values *v
 {
     switch (letter) {
     case 'j':
-    case 'J': /* of a step, Slurm adds its number; a batch job has none */
+    case 'J':
         add_number(text, values->job, width);
+        if (letter == 'J' && values->step)
+            text_printf(text, ".%" PRIu64, *values->step);
         return true;
+    case 's':
+        if (values->step)
+            add_number(text, *values->step, width);
+        return values->step != NULL;
     case 'A':
         add_number(text, values->array ? values->array : values->job, width);
         return true;
@@ -98,4 +105,16 @@ int pattern_check(const char *pattern, struct error *err)
     AUTO_RELEASE(text) struct text expanded = { 0 };
 
     return expand(pattern, &none, &expanded, err);
+}
+
+bool pattern_has_rank(const char *pattern)
+{
+    for (const char *s = strchr(pattern, '%'); s; s = strchr(s, '%')) {
+        s++;
+        s += strspn(s, "0123456789");
+        if (*s == 't')
+            return true;
+        s += *s != '\0';
+    }
+    return false;
 }

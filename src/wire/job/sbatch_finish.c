@@ -608,6 +608,20 @@ static int read_dependency(struct sbatch *sbatch, struct error *err)
     return code;
 }
 
+static int read_invalid_dependency(struct sbatch *sbatch, struct error *err)
+{
+    const struct sbatch_given *option = given(sbatch, SBATCH_KILL_ON_INVALID_DEP);
+
+    if (!option || strcasecmp(option->value, "yes") == 0)
+        return 0;
+    if (strcasecmp(option->value, "no") != 0)
+        return fail(option, err, "'%.40s': expected yes or no", option->value);
+    sbatch_note(sbatch, option->place,
+                "--kill-on-invalid-dep=no: the job is cancelled all the same when a dependency "
+                "has failed");
+    return 0;
+}
+
 /* Up to the next comma that is not in quotes; NULL: a quote is open. */
 static char *next_export(char **rest)
 {
@@ -1046,9 +1060,11 @@ int sbatch_finish(struct sbatch *sbatch, struct error *err)
         read_memory,
     };
     static int (*const others[])(struct sbatch *, struct error *) = {
-        read_time,   read_dependency, read_export,     read_priority,   read_open_mode,
-        read_retry,  read_heals,      read_checkpoint, read_mail,       read_constraint,
-        read_places, read_exclusive,  check_dates,     check_propagate,
+        read_time,      read_dependency, read_invalid_dependency,
+        read_export,    read_priority,   read_open_mode,
+        read_retry,     read_heals,      read_checkpoint,
+        read_mail,      read_constraint, read_places,
+        read_exclusive, check_dates,     check_propagate,
     };
     struct shape shape = { 0 };
     int code = 0;
