@@ -107,7 +107,7 @@ struct desk *desk_create(void)
     desk->wall_ahead = INT64_C(1900000000) * USEC_PER_SEC;
     desk->control = (struct control){
         .world = { desk, state_of, emit, enqueue },
-        .clock = { desk, now, wall_ahead },
+        .clock = { .user = desk, .now = now, .wall_ahead = wall_ahead },
         .blobs = { desk, blob_add, blob_get },
         .watchers = { desk, tend_soon, describe },
         .grace = 30 * USEC_PER_SEC,

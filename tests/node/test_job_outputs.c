@@ -95,7 +95,7 @@ static mode_t mode_of(const char *name)
 
 static void each_output_has_to_be_there_and_not_empty(void **state)
 {
-    AUTO_FREE char *a = path_of("data/0/7/a"), *b = path_of("data/0/7/b");
+    AUTO_FREE char *b = path_of("data/0/7/b");
     (void)state;
 
     AUTO_FREE char *empty = settle("7", names, false, false);
