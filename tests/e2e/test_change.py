@@ -533,7 +533,11 @@ def ask_and_stop(daemon, ask):
                 kill_quietly(pid, signal.SIGSTOP)
             # When all that there are were stopped already, none of them can make another one.
             if stopped and set(stopped) == {pid for pid in children(daemon) if pid not in before}:
-                return thread, said, stopped
+                thread.join(1)
+                if thread.is_alive():
+                    return thread, said, stopped
+                for pid in stopped:  # it was done: these are of a forecast, for example
+                    kill_quietly(pid, signal.SIGKILL)
         thread.join(60)
     raise AssertionError("it was always done before it could be stopped: %s" % said)
 
