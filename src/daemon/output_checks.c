@@ -238,15 +238,6 @@ static void done_end(struct change *change, int code, const struct error *err)
     begin(&check->timer);
 }
 
-static bool is_in_pipeline(const struct state *state, const struct job *job)
-{
-    const struct group *group = state_group(state, job->group);
-
-    while (group && group->kind != GROUP_PIPELINE)
-        group = state_group(state, group->parent);
-    return group != NULL;
-}
-
 static struct check *check_of(struct output_checks *checks, const struct job *job,
                               const struct launch *launch)
 {
@@ -262,8 +253,8 @@ static struct check *check_of(struct output_checks *checks, const struct job *jo
         mem_printf("TARN_OUT=%s/data/%" PRIu32 "/%" PRIu64, checks->state_dir, job->uid, job->id);
     if (launch->input_count > 0)
         check->in = mem_printf("TARN_IN=%s.in", check->out + strlen("TARN_OUT="));
-    check->stage =
-        mem_printf("TARN_%s=1", is_in_pipeline(hub_state(checks->hub), job) ? "STAGE" : "SINGLE");
+    check->stage = mem_printf("TARN_%s=1",
+                              state_pipeline_of(hub_state(checks->hub), job) ? "STAGE" : "SINGLE");
     return check;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -66,18 +67,23 @@ static int bytes_write(int fd, const char *bytes, size_t length)
     return fsync(fd);
 }
 
+int folder_sync(const char *path, struct error *err)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int code = fd < 0 || fsync(fd) < 0 ? failed(err, path) : 0;
+
+    if (fd >= 0)
+        close(fd);
+    return code;
+}
+
 /* The rename itself is only safe once the folder is on disk. */
-static int parent_sync(const char *path)
+static int parent_sync(const char *path, struct error *err)
 {
     const char *slash = strrchr(path, '/');
     AUTO_FREE char *parent = slash ? mem_string_of(path, (size_t)(slash - path) + 1) : NULL;
 
-    int fd = open(parent ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    int result = fsync(fd);
-    close(fd);
-    return result;
+    return folder_sync(parent ? parent : ".", err);
 }
 
 int file_replace(const char *path, const char *bytes, size_t length, struct error *err)
@@ -89,8 +95,8 @@ int file_replace(const char *path, const char *bytes, size_t length, struct erro
         return failed(err, path);
     int code = bytes_write(fd, bytes, length) < 0 ? failed(err, path) : 0;
     close(fd);
-    if (code == 0 && (rename(temporary, path) < 0 || parent_sync(path) < 0))
-        code = failed(err, path);
+    if (code == 0)
+        code = rename(temporary, path) < 0 ? failed(err, path) : parent_sync(path, err);
     if (code != 0)
         unlink(temporary);
     return code;
@@ -107,4 +113,17 @@ int folder_make(const char *path, unsigned mode, struct error *err)
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return 0;
     return error_set(err, -ENOTDIR, "%s: not a folder", path);
+}
+
+int folder_is_empty(const char *path)
+{
+    DIR *folder = opendir(path);
+    int is_empty = 1;
+
+    if (!folder)
+        return -errno;
+    for (struct dirent *entry = readdir(folder); entry && is_empty; entry = readdir(folder))
+        is_empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    closedir(folder);
+    return is_empty;
 }

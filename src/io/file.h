@@ -21,5 +21,9 @@ int file_replace(const char *path, const char *bytes, size_t length, struct erro
 
 /* Make a folder unless it is there; its parent must be. */
 int folder_make(const char *path, unsigned mode, struct error *err);
+/* Make the names in a folder durable. */
+int folder_sync(const char *path, struct error *err);
+/* 1: it is empty, 0: it is not; or as opendir() fails. */
+int folder_is_empty(const char *path);
 
 #endif

@@ -73,17 +73,12 @@ static uint64_t walk_tree(const char *path, bool seals)
 
 /* ---- outputs ---- */
 
+/* One that may not be read is not known to be empty. */
 static bool is_empty_folder(const char *path)
 {
-    DIR *folder = opendir(path);
-    bool is_empty = true;
+    int is_empty = folder_is_empty(path);
 
-    if (!folder)
-        return errno != EACCES;
-    for (struct dirent *entry = readdir(folder); entry && is_empty; entry = readdir(folder))
-        is_empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-    closedir(folder);
-    return is_empty;
+    return is_empty != 0 && is_empty != -EACCES;
 }
 
 /* NULL: it is complete. */

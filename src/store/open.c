@@ -284,7 +284,8 @@ static int load_ends(struct journal *journal, struct error *err)
  * close must not remove it. */
 static int refuse_loss(struct journal *journal, uint64_t mark, struct error *err)
 {
-    sqlite3_db_config(journal->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    if (journal->db)
+        sqlite3_db_config(journal->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     return error_set(err, -EBADMSG,
                      "journal %s: damaged: records %" PRIu64 " to %" PRIu64
                      " are missing, although they were durable: journal.db-wal or journal.db was "
@@ -338,6 +339,8 @@ static int open_reader(struct journal *journal, const char *dir, struct error *e
         code = check_file(journal, &is_empty, err);
     if (code == 0 && is_empty)
         code = error_set(err, -ENOENT, "journal %s: there is none", journal->path);
+    if (code == -ENOENT && mark_read(dir) > 0) /* all that it had */
+        return refuse_loss(journal, mark_read(dir), err);
     return code < 0 ? code : check_loss(journal, dir, false, false, err);
 }
 

@@ -112,6 +112,38 @@ def test_a_damaged_log_is_reported_and_the_loss_can_be_accepted(shell):
     assert "no record is missing" in tarn(shell, "check", "--accept-loss", status=1)
 
 
+def damage(daemon, part):
+    log = os.path.join(daemon.state, "journal.db-wal")
+    with open(log, "r+b") as file:
+        file.seek(int(os.path.getsize(log) * part))
+        byte = file.read(1)[0]
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte ^ 0xFF]))
+
+
+def test_a_loss_of_everything_is_accepted_only_when_no_job_runs(shell):
+    """The new jobs get the numbers of the lost ones, and must not get their results."""
+    number = shell.api.submit(run="echo old; sleep 3600", env=shell.env())
+    shell.api.wait_state(number, "running")
+    shell.kill()
+    damage(shell, 0.01)
+    assert "are missing, although they were durable" in findings(shell, status=1)["journal"]["text"]
+    said = tarn(shell, "check", "--accept-loss", status=1)
+    assert "job %d still runs" % number in said
+    process, words = shell.try_start()
+    assert process.returncode == 1 and "are missing" in words
+    shim, = tarn_test.shims_of(shell.state).values()
+    tarn_test.kill_quietly(shim)
+    for pid in shell.leftovers():
+        tarn_test.kill_quietly(pid)
+    tarn_test.wait_until("the supervisor has ended", lambda: not tarn_test.shims_of(shell.state))
+    assert "after record 0" in tarn(shell, "check", "--accept-loss")
+    shell.start()
+    again = shell.api.submit(run="echo new")
+    assert again == number and shell.api.wait_end(again)["result"] == "ok"
+    assert shell.api.output(again) == "new\n"
+
+
 def tarn_test_bytes(path):
     with open(path, "rb") as file:
         return file.read()

@@ -27,22 +27,9 @@ static usec_t wall_now(void)
 
 /* ---- make ---- */
 
-static bool is_empty(const char *dir)
-{
-    DIR *files = opendir(dir);
-    size_t count = 0;
-
-    if (!files)
-        return false;
-    while (readdir(files))
-        count++;
-    closedir(files);
-    return count <= 2;
-}
-
 static int make_folder(const char *dir, struct error *err)
 {
-    if (mkdir(dir, 0700) == 0 || (errno == EEXIST && is_empty(dir)))
+    if (mkdir(dir, 0700) == 0 || (errno == EEXIST && folder_is_empty(dir) > 0))
         return 0;
     return errno == EEXIST
                ? error_set(err, -EEXIST, "%s: exists and is not empty; expected a new folder", dir)
@@ -207,6 +194,17 @@ static int check_no_job_runs(const char *state_dir, struct error *err)
     return code;
 }
 
+int attempts_put_aside(const char *state_dir, const char *aside, struct error *err)
+{
+    AUTO_FREE char *from = mem_printf("%s/run", state_dir);
+
+    int code = check_no_job_runs(state_dir, err);
+    if (code == 0 && rename(from, aside) < 0 && errno != ENOENT)
+        code =
+            error_set(err, -errno, "%s: cannot be moved to %s: %s", from, aside, strerror(errno));
+    return code;
+}
+
 /* What the restored files replace, and the files of attempts that the restored journal may not
  * know. */
 static int move_aside(const char *state_dir, const json_t *names, char **ret, struct error *err)
@@ -248,7 +246,7 @@ static int replace_files(const char *from, const char *state_dir, const json_t *
         code = move_aside(state_dir, names, ret_aside, err);
     if (code == 0)
         code = copy_files(from, state_dir, names, err);
-    return code == 0 ? state_dir_sync(state_dir, err) : code;
+    return code == 0 ? folder_sync(state_dir, err) : code;
 }
 
 int backup_restore(const char *from, const char *state_dir, struct state_summary *ret,

@@ -30,4 +30,8 @@ int backup_make(const char *state_dir, const char *to, struct state_summary *ret
 int backup_restore(const char *from, const char *state_dir, struct state_summary *ret,
                    char **ret_aside, struct error *err);
 
+/* Rename the folder with the files of attempts: a journal that goes on without records, or
+ * with older ones, gives numbers of jobs again. Fails with -EBUSY (a job runs). */
+int attempts_put_aside(const char *state_dir, const char *aside, struct error *err);
+
 #endif

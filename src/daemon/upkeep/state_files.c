@@ -76,16 +76,6 @@ int state_file_copy(const char *from_dir, const char *to_dir, const char *name, 
     return code < 0 ? code : file_replace(to, text_string(&bytes), bytes.length, err);
 }
 
-int state_dir_sync(const char *dir, struct error *err)
-{
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int code = fd < 0 || fsync(fd) < 0 ? error_set(err, -errno, "%s: %s", dir, strerror(errno)) : 0;
-
-    if (fd >= 0)
-        close(fd);
-    return code;
-}
-
 static int summarize(struct journal *journal, struct state_summary *ret, struct error *err)
 {
     AUTO(state) struct state *state = NULL;

@@ -22,9 +22,6 @@ bool state_file_is_database(const char *name);
 /* Copy one of the files into a directory that does not have it. */
 int state_file_copy(const char *from_dir, const char *to_dir, const char *name, struct error *err);
 
-/* Make names in the directory durable. */
-int state_dir_sync(const char *dir, struct error *err);
-
 struct state_summary {
     uint64_t records, blobs, snapshots, snapshots_damaged;
     uint64_t jobs_left; /* jobs that have not ended */

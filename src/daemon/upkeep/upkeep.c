@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/screen.h"
 #include "daemon/doctor/finding.h"
 #include "daemon/upkeep/backup.h"
 #include "io/file.h"
@@ -20,37 +21,24 @@
 enum { STATE, ACCEPT };
 enum { LOG_BYTES_MAX = 1 << 30 };
 
-const struct option_entry options_backup[] = {
-    [STATE] = { "state", 0, "DIR", "state directory (default: as for tarn serve)" },
-    { 0 },
-};
-const struct option_entry options_restore[] = {
-    [STATE] = { "state", 0, "DIR", "state directory (default: as for tarn serve)" },
-    { 0 },
-};
+#define STATE_OPTION "state", 0, "DIR", "state directory (default: as for tarn serve)"
+
+const struct option_entry options_backup[] = { [STATE] = { STATE_OPTION }, { 0 } };
+const struct option_entry options_restore[] = { [STATE] = { STATE_OPTION }, { 0 } };
 const struct option_entry options_check[] = {
-    [STATE] = { "state", 0, "DIR", "state directory (default: as for tarn serve)" },
+    [STATE] = { STATE_OPTION },
     [ACCEPT] = { "accept-loss", 0, NULL, "continue without records that are missing" },
     { 0 },
 };
 
-static int failed(const struct error *err)
-{
-    fprintf(stderr, "tarn: %s\n", err->text);
-    return 1;
-}
-
-static void print_summary(const struct options *options, const char *dir,
-                          const struct state_summary *summary, const char *aside)
+static void print_json(const char *dir, const struct state_summary *summary, const char *aside)
 {
     json_t *said =
         json_pack("{s:s, s:I, s:I, s:s*}", "dir", dir, "records", (json_int_t)summary->records,
                   "jobs_left", (json_int_t)summary->jobs_left, "replaced", aside);
 
-    if (options->is_json) {
-        json_dumpf(said, stdout, JSON_INDENT(2));
-        putchar('\n');
-    }
+    json_dumpf(said, stdout, JSON_INDENT(2));
+    putchar('\n');
     json_decref(said);
 }
 
@@ -66,9 +54,10 @@ int run_backup(const struct options *options)
     if (code == 0)
         code = backup_make(state, options->words[0], &summary, &err);
     if (code < 0)
-        return failed(&err);
-    print_summary(options, options->words[0], &summary, NULL);
-    if (!options->is_json)
+        return complain(&err);
+    if (options->is_json)
+        print_json(options->words[0], &summary, NULL);
+    else
         printf("backup of %s in %s: %" PRIu64 " records, %" PRIu64 " jobs that have not ended\n"
                "not included: outputs, scripts and data of jobs (the folders in %s)\n",
                state, options->words[0], summary.records, summary.jobs_left, state);
@@ -87,9 +76,10 @@ int run_restore(const struct options *options)
     if (code == 0)
         code = backup_restore(options->words[0], state, &summary, &aside, &err);
     if (code < 0)
-        return failed(&err);
-    print_summary(options, state, &summary, aside);
-    if (!options->is_json) {
+        return complain(&err);
+    if (options->is_json) {
+        print_json(state, &summary, aside);
+    } else {
         printf("restored in %s: %" PRIu64 " records, %" PRIu64 " jobs that have not ended\n", state,
                summary.records, summary.jobs_left);
         if (aside)
@@ -154,6 +144,7 @@ static int accept_loss(const char *dir, struct error *err)
     __attribute__((cleanup(journal_auto_destroy))) struct journal *journal = NULL;
     AUTO_FREE char *log = mem_printf("%s/journal.db-wal", dir);
     AUTO_FREE char *kept = mem_printf("%s.lost-%" PRId64, log, (int64_t)time(NULL));
+    AUTO_FREE char *aside = mem_printf("%s/run.lost-%" PRId64, dir, (int64_t)time(NULL));
     bool has_log = access(log, F_OK) == 0;
 
     int code = journal_open(dir, JOURNAL_READ, &journal, err);
@@ -161,7 +152,9 @@ static int accept_loss(const char *dir, struct error *err)
         return error_set(err, -EINVAL, "--accept-loss: no record is missing in %s", dir);
     if (code != -EBADMSG)
         return code;
-    code = has_log ? keep_log(log, kept, err) : 0;
+    code = attempts_put_aside(dir, aside, err);
+    if (code == 0 && has_log)
+        code = keep_log(log, kept, err);
     if (code == 0)
         code = journal_open(dir, JOURNAL_WRITE_WITH_LOSS, &journal, err);
     if (code == 0)
@@ -181,7 +174,7 @@ int run_check(const struct options *options)
     int code = state_dir_find(options->word_count == 1 ? options->words[0] : options->values[STATE],
                               &dir, &err);
     if (code < 0)
-        return failed(&err);
+        return complain(&err);
     findings_begin(options->is_json);
     if (options->values[ACCEPT] && accept_loss(dir, &err) < 0)
         finding_say(GRADE_BAD, "loss", "%s", err.text);
