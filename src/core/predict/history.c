@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/predict/history.h"
 
+#include <assert.h>
 #include <ctype.h>
 
 #include "base/log2.h"
@@ -15,6 +16,7 @@ enum {
     OFFSET_DOWN = 2, /* up : down = 90 : 10 keeps 90 % below */
     OFFSET_LEAST = -512,
     OFFSET_MOST = 1536,
+    BLENDED_MAX = 2, /* percentages at once */
 };
 
 /* 256 * 2^(-i/8) */
@@ -85,13 +87,13 @@ static struct history_ring *claim(struct history *history, uint64_t key)
 }
 
 /* The weighted quantile of what is above `above`: the least sample that enough of the weight is not
- * above of. Sixteen by sixteen, in loops that are plain enough for vector code, cost less than to
- * sort them. Returns of how many. */
-static uint32_t quantile_of(const struct history_ring *ring, const int16_t *values,
-                            uint32_t percent, int32_t above, int32_t *ret)
+ * above of; for each percentage. Sixteen by sixteen, in loops that are plain enough for vector
+ * code, cost less than to sort them. Returns of how many. */
+static uint32_t quantiles_of(const struct history_ring *ring, const int16_t *values, int32_t above,
+                             const uint32_t *percents, size_t count, int32_t *ret)
 {
     int16_t weight[HISTORY_RUNS], below[HISTORY_RUNS] = { 0 };
-    int32_t total = 0, best = INT32_MAX;
+    int32_t total = 0;
     uint32_t found = 0;
 
     for (uint32_t i = 0; i < HISTORY_RUNS; i++) {
@@ -105,12 +107,14 @@ static uint32_t quantile_of(const struct history_ring *ring, const int16_t *valu
         for (uint32_t i = 0; i < HISTORY_RUNS; i++)
             below[i] = (int16_t)(below[i] + (-(value <= values[i]) & more));
     }
-    for (uint32_t i = 0; i < HISTORY_RUNS; i++) {
-        if (weight[i] > 0 && below[i] * 100 >= (int32_t)percent * total && values[i] < best)
-            best = values[i];
+    for (size_t k = 0; k < count && found > 0; k++) {
+        int32_t enough = (int32_t)percents[k] * total;
+        ret[k] = INT32_MAX;
+        for (uint32_t i = 0; i < HISTORY_RUNS; i++) {
+            if (weight[i] > 0 && below[i] * 100 >= enough && values[i] < ret[k])
+                ret[k] = values[i];
+        }
     }
-    if (found > 0)
-        *ret = best;
     return found;
 }
 
@@ -129,29 +133,30 @@ static void look_up(const struct history *history, const struct history_job *job
     }
 }
 
-/* From the general to the particular. NOTHING: no samples. */
-static int32_t blend(const struct chain *chain, bool by_ratio, uint32_t percent, int32_t *ret_level)
+/* From the general to the particular, for each percentage. NOTHING: no samples. */
+static void blend(const struct chain *chain, bool by_ratio, const uint32_t *percents, size_t count,
+                  int32_t *ret_guesses, int32_t *ret_level)
 {
-    int32_t guess = NOTHING;
+    int32_t values[BLENDED_MAX];
 
+    assert(count <= BLENDED_MAX);
+    for (size_t i = 0; i < count; i++)
+        ret_guesses[i] = NOTHING;
     for (int level = HISTORY_LEVELS - 1; level >= 0; level--) {
         const struct history_ring *ring = chain->rings[level];
-        int32_t value = 0;
         if (!ring || (by_ratio && chain->limit == NOTHING))
             continue;
-        uint32_t count =
-            quantile_of(ring, by_ratio ? ring->ratios : ring->runs, percent, NOTHING, &value);
-        if (count == 0)
-            continue;
-        value += by_ratio ? chain->limit : 0;
-        if (chain->limit != NOTHING && value > chain->limit)
-            value = chain->limit;
-        guess =
-            guess == NOTHING ? value : ((int32_t)count * value + 2 * guess) / ((int32_t)count + 2);
-        if (count >= 2 && ret_level)
+        int32_t samples = (int32_t)quantiles_of(ring, by_ratio ? ring->ratios : ring->runs, NOTHING,
+                                                percents, count, values);
+        for (size_t i = 0; i < count && samples > 0; i++) {
+            int32_t value = values[i] + (by_ratio ? chain->limit : 0), *guess = &ret_guesses[i];
+            if (chain->limit != NOTHING && value > chain->limit)
+                value = chain->limit;
+            *guess = *guess == NOTHING ? value : (samples * value + 2 * *guess) / (samples + 2);
+        }
+        if (samples >= 2 && ret_level)
             *ret_level = level;
     }
-    return guess;
 }
 
 static const struct history_errors *errors_of(const struct history *history, uint32_t user)
@@ -189,18 +194,22 @@ static usec_t time_of(const struct history_job *job, int32_t log)
 void history_guess(const struct history *history, const struct history_job *job,
                    struct history_guess *ret)
 {
+    static const uint32_t percents[] = { HISTORY_USUAL, HISTORY_MOST };
+    int32_t runs[COUNT_OF(percents)], ratios[COUNT_OF(percents)];
     struct chain chain;
     bool by_ratio = ratios_are_better(history, job);
 
     look_up(history, job, &chain);
     *ret = (struct history_guess){ .level = HISTORY_LEVELS - 1 };
-    ret->runs = blend(&chain, false, HISTORY_USUAL, &ret->level);
-    ret->ratios = blend(&chain, true, HISTORY_USUAL, NULL);
+    blend(&chain, false, percents, by_ratio ? 1 : 2, runs, &ret->level);
+    blend(&chain, true, percents, by_ratio ? 2 : 1, ratios, NULL);
+    ret->runs = runs[0];
+    ret->ratios = ratios[0];
     ret->is_known = ret->runs != NOTHING;
     if (!ret->is_known)
         ret->runs = ret->ratios = chain.limit;
     int32_t usual = by_ratio && ret->ratios != NOTHING ? ret->ratios : ret->runs;
-    ret->raw = blend(&chain, by_ratio, HISTORY_MOST, NULL);
+    ret->raw = by_ratio ? ratios[1] : runs[1];
     if (ret->raw == NOTHING)
         ret->raw = chain.limit;
     int32_t most = ret->raw;
@@ -222,14 +231,16 @@ usec_t history_quantile(const struct history *history, const struct history_job 
     int32_t value, above = elapsed > 0 ? log2_of(elapsed / tick) : NOTHING;
 
     look_up(history, job, &chain);
-    if (elapsed <= 0)
-        return time_of(job, blend(&chain, by_ratio, percent, NULL));
+    if (elapsed <= 0) {
+        blend(&chain, by_ratio, &percent, 1, &value, NULL);
+        return time_of(job, value);
+    }
     for (int level = 0; level < HISTORY_LEVELS; level++) {
         const struct history_ring *ring = chain.rings[level];
         if (!ring)
             continue;
-        uint32_t count = quantile_of(ring, by_ratio ? ring->ratios : ring->runs, percent,
-                                     by_ratio ? above - chain.limit : above, &value);
+        uint32_t count = quantiles_of(ring, by_ratio ? ring->ratios : ring->runs,
+                                      by_ratio ? above - chain.limit : above, &percent, 1, &value);
         if (count >= 2)
             return time_of(job, value + (by_ratio ? chain.limit : 0));
     }

@@ -20,6 +20,17 @@ static uint16_t need_of(const struct gpu_ask *ask, const struct device *device)
     return (uint16_t)((ask->memory_mib * GPU_MILLI + device->memory_mib - 1) / device->memory_mib);
 }
 
+/* By insertion: there are few. */
+static void sort_by_need(const uint16_t *needs, uint32_t count, uint8_t *ret_shapes)
+{
+    for (uint32_t m = 0; m < count; m++) {
+        uint32_t at = m;
+        for (; at > 0 && needs[ret_shapes[at - 1]] > needs[m]; at--)
+            ret_shapes[at] = ret_shapes[at - 1];
+        ret_shapes[at] = (uint8_t)m;
+    }
+}
+
 /* Any of the alternatives: the first that the kind serves. */
 static void set_needs(struct fragmentation *typical, const struct state *state,
                       const struct layout *layout)
@@ -28,6 +39,8 @@ static void set_needs(struct fragmentation *typical, const struct state *state,
 
     list_reserve(&typical->needs, kinds * TYPICAL_MAX + 1);
     list_zero(&typical->needs, kinds * TYPICAL_MAX);
+    list_reserve(&typical->by_need, kinds * TYPICAL_MAX + 1);
+    list_zero(&typical->by_need, kinds * TYPICAL_MAX);
     for (size_t k = 0; k < kinds; k++) {
         const struct device *device = &state->devices.items[layout->kinds.items[k].device];
         for (uint32_t m = 0; m < typical->count; m++) {
@@ -38,6 +51,8 @@ static void set_needs(struct fragmentation *typical, const struct state *state,
                 need = need_of(&request->gpus[i], device);
             typical->needs.items[k * TYPICAL_MAX + m] = device_is_usable(state, device) ? need : 0;
         }
+        sort_by_need(&typical->needs.items[k * TYPICAL_MAX], typical->count,
+                     &typical->by_need.items[k * TYPICAL_MAX]);
     }
 }
 
@@ -168,9 +183,13 @@ static void set_weights(struct fragmentation *typical, const struct fleet *fleet
         weights[m] = (typical->shapes[m].popularity << 16) / root;
         total += weights[m];
     }
-    for (uint32_t m = 0; m < typical->count; m++)
-        typical->shapes[m].weight =
-            total >> 20 > 0 ? (int64_t)(weights[m] / (total >> TYPICAL_ONE_BITS)) : 0;
+    typical->weight = 0;
+    for (uint32_t m = 0; m < typical->count; m++) {
+        struct fragmentation_shape *shape = &typical->shapes[m];
+        shape->weight = total >> 20 > 0 ? (int64_t)(weights[m] / (total >> TYPICAL_ONE_BITS)) : 0;
+        if (shape->count > 0 || typical->is_fgd) /* FGD: what needs no GPU can use none */
+            typical->weight += shape->weight;
+    }
 }
 
 void fragmentation_refresh(struct fragmentation *typical, const struct state *state,
@@ -200,15 +219,18 @@ void fragmentation_copy(struct fragmentation *own, const struct fragmentation *t
 
     copy.layout = layout->version;
     memcpy(&copy.needs, &own->needs, sizeof(own->needs));
+    memcpy(&copy.by_need, &own->by_need, sizeof(own->by_need));
     copy.scarcity = own->scarcity;
     *own = copy;
     list_copy(&own->needs, &typical->needs);
+    list_copy(&own->by_need, &typical->by_need);
     list_copy(&own->scarcity, &typical->scarcity);
 }
 
 void fragmentation_release(struct fragmentation *typical)
 {
     list_release(&typical->needs);
+    list_release(&typical->by_need);
     list_release(&typical->scarcity);
 }
 
@@ -228,20 +250,21 @@ static int64_t phi(const struct fragmentation *typical, const struct fragmentati
     return most > 0 ? most : 0;
 }
 
-/* On all devices of the view: how many have room for `need`, and what is free on the others. */
-static void split(const struct fragmentation_view *view, int32_t need, uint32_t *ret_roomy,
-                  int32_t *ret_low)
+/* What is free of each device that is not full, the most first. Returns how many there are. */
+static uint32_t sort_free(const struct fragmentation_view *view, int32_t ret_free[])
 {
-    uint32_t roomy = 0;
-    int32_t low = 0;
+    uint32_t count = 0;
 
     for (uint32_t i = 0; i < view->slot_count; i++) {
-        bool has_room = view->milli[i] >= need;
-        roomy += has_room;
-        low += has_room ? 0 : view->milli[i];
+        uint32_t at = count;
+        if (view->milli[i] <= 0)
+            continue;
+        for (; at > 0 && ret_free[at - 1] < view->milli[i]; at--)
+            ret_free[at] = ret_free[at - 1];
+        ret_free[at] = view->milli[i];
+        count++;
     }
-    *ret_roomy = roomy;
-    *ret_low = low;
+    return count;
 }
 
 static void split_mixed(const struct fragmentation *typical, const struct fragmentation_view *view,
@@ -258,37 +281,65 @@ static void split_mixed(const struct fragmentation *typical, const struct fragme
     }
 }
 
+static bool has_room_beside(const struct fragmentation_view *view,
+                            const struct fragmentation_shape *shape)
+{
+    return view->cpu_milli >= shape->cpu_milli && view->memory_mib >= shape->memory_mib;
+}
+
+/* What typical shapes can use on a node whose devices are of one kind: what needs more has room on
+ * fewer of them. */
+static int64_t useful(const struct fragmentation *typical, const struct fragmentation_view *view,
+                      int64_t idle)
+{
+    const uint16_t *needs = &typical->needs.items[view->kind * TYPICAL_MAX];
+    const uint8_t *by_need = &typical->by_need.items[view->kind * TYPICAL_MAX];
+    int32_t free[TYPICAL_SLOTS_MAX], low = 0;
+    uint32_t roomy = sort_free(view, free);
+    int64_t used = 0;
+
+    for (uint32_t i = 0; i < typical->count && roomy > 0; i++) {
+        uint32_t m = by_need[i];
+        const struct fragmentation_shape *shape = &typical->shapes[m];
+        for (; roomy > 0 && free[roomy - 1] < needs[m]; roomy--)
+            low += free[roomy - 1];
+        if (needs[m] > 0 && roomy >= shape->count && has_room_beside(view, shape))
+            used += shape->weight * (idle - low);
+    }
+    return used;
+}
+
+static int64_t useful_mixed(const struct fragmentation *typical,
+                            const struct fragmentation_view *view, int64_t idle)
+{
+    int64_t used = 0;
+
+    for (uint32_t m = 0; m < typical->count; m++) {
+        const struct fragmentation_shape *shape = &typical->shapes[m];
+        uint32_t roomy = 0;
+        int32_t low = 0;
+        if (shape->count == 0 || !has_room_beside(view, shape))
+            continue;
+        split_mixed(typical, view, m, &roomy, &low);
+        if (roomy >= shape->count)
+            used += shape->weight * (idle - low);
+    }
+    return used;
+}
+
 int64_t fragmentation_waste(const struct fragmentation *typical,
                             const struct fragmentation_view *view)
 {
-    const uint16_t *needs =
-        view->kind == LAYOUT_MIXED ? NULL : &typical->needs.items[view->kind * TYPICAL_MAX];
-    int64_t idle = 0, waste = 0;
-    uint32_t roomy = 0;
-    int32_t low = 0, split_at = 0;
+    int64_t idle = 0;
 
     assert(view->slot_count <= TYPICAL_SLOTS_MAX);
     for (uint32_t i = 0; i < view->slot_count; i++)
         idle += view->milli[i];
     if (idle == 0)
         return 0;
-    for (uint32_t m = 0; m < typical->count; m++) {
-        const struct fragmentation_shape *shape = &typical->shapes[m];
-        int64_t lost = idle;
-        if (shape->count == 0)
-            lost = typical->is_fgd ? idle : 0;
-        else if (view->cpu_milli >= shape->cpu_milli && view->memory_mib >= shape->memory_mib) {
-            if (!needs)
-                split_mixed(typical, view, m, &roomy, &low);
-            else if (needs[m] != split_at && needs[m] > 0) {
-                split_at = needs[m];
-                split(view, split_at, &roomy, &low);
-            }
-            if (roomy >= shape->count && (!needs || needs[m] > 0))
-                lost = low;
-        }
-        waste += shape->weight * lost;
-    }
+    int64_t waste = typical->weight * idle;
+    waste -= view->kind == LAYOUT_MIXED ? useful_mixed(typical, view, idle)
+                                        : useful(typical, view, idle);
     if (!typical->is_fgd)
         waste += phi(typical, view, idle) << (TYPICAL_ONE_BITS - 1); /* half */
     return waste;

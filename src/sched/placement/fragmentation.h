@@ -62,8 +62,10 @@ struct fragmentation_shape {
 struct fragmentation {
     struct fragmentation_shape shapes[TYPICAL_MAX];
     uint32_t count;
+    int64_t weight; /* of all that count */
     LIST(uint16_t)
     needs; /* kind * TYPICAL_MAX + shape: milli of a device of that kind; 0: it cannot serve */
+    LIST(uint8_t) by_need;     /* of each kind: shapes, those with equal needs beside each other */
     int64_t gpu, cpu, memory;  /* total demand: what goes with a GPU */
     scarcity_weights scarcity; /* of MIG profiles */
     bool is_fgd;
