@@ -221,14 +221,13 @@ void record_end(struct shim *shim, const char *usage)
     } else {
         snprintf(record, sizeof(line) - 1, "ended %s%s", usage, ORDER_RECORD_END);
     }
-    if (shim->status_fd >= 0) {
+    if (shim->status_fd >= 0)
         is_kept = record_write(shim, record);
-        fsync(shim->status_fd);
-    }
+    /* The daemon makes it durable in its journal; the file counts where none hears this. */
     notify_flush(shim);
     notify(shim, record);
-    if (!is_kept) {
+    if (!is_kept)
         record_retry(shim, line);
+    if (shim->status_fd >= 0)
         fsync(shim->status_fd);
-    }
 }

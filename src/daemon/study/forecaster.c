@@ -135,7 +135,9 @@ static void take(struct forecaster *forecaster)
 {
     struct forecast forecast;
 
-    if (!forecast_decode(&forecaster->bytes, &forecast)) {
+    bool is_made = forecast_decode(&forecaster->bytes, &forecast);
+    text_release(&forecaster->bytes); /* megabytes, where many jobs wait */
+    if (!is_made) {
         log_line(LOG_WARNING, "a forecast was not made; estimates are those of the list schedule");
         forecaster->allowance = 0;
         return;

@@ -185,10 +185,9 @@ static usec_t go(struct schedule *walk, struct pending_bucket *candidate)
         usec_t start = place(walk, job, &need);
         if (job == walk->wanted)
             return start;
-        if (!walk->wanted && walk->mode == SCHEDULE_EXPECTED && estimator->is_uncertain)
-            map_set(&estimator->uncertain, job->id, 1);
+        bool is_doubtful = walk->mode == SCHEDULE_EXPECTED && estimator->is_uncertain;
         if (!walk->wanted)
-            map_set(&estimator->starts[walk->mode], job->id, (uint64_t)start);
+            map_set(&estimator->starts[walk->mode], job->id, (uint64_t)start << 1 | is_doubtful);
         schedule_advance(walk, number);
     }
     return USEC_NEVER;
@@ -202,7 +201,7 @@ static usec_t walk_to(struct brain *brain, const struct estimate_ask *wanted,
     const struct job *job = wanted->job;
     struct pending_bucket *candidate = wanted->bucket;
     const struct pending_bucket *bucket = candidate ? candidate : job->pending_bucket;
-    uint64_t start;
+    uint64_t found;
 
     walk.array = bucket->array;
     walk.wanted = job;
@@ -211,16 +210,14 @@ static usec_t walk_to(struct brain *brain, const struct estimate_ask *wanted,
         (estimator->asked < ASKED_ALONE && !estimator->is_known[mode]))
         return go(&walk, candidate);
     if (!estimator->is_known[mode]) {
-        map_release(&estimator->starts[mode]);
-        if (mode == SCHEDULE_EXPECTED)
-            map_release(&estimator->uncertain);
         walk.wanted = NULL;
         go(&walk, NULL);
         estimator->is_known[mode] = true;
     }
+    bool is_in = map_get(&estimator->starts[mode], job->id, &found);
     if (mode == SCHEDULE_EXPECTED)
-        estimator->is_uncertain = map_get(&estimator->uncertain, job->id, &start);
-    return map_get(&estimator->starts[mode], job->id, &start) ? (usec_t)start : USEC_NEVER;
+        estimator->is_uncertain = is_in && found & 1;
+    return is_in ? (usec_t)(found >> 1) : USEC_NEVER;
 }
 
 /* ---- what is said ---- */

@@ -62,11 +62,11 @@ struct estimator {
     order_usage usage;
     uint32_t lane_queues[PROFILE_LANES]; /* limited queues that have a lane; 0: free */
     /* Of a complete schedule, valid until the next event. */
-    struct map starts[ESTIMATE_SCHEDULES]; /* by enum schedule_mode: job -> start */
+    /* By enum schedule_mode: job -> twice the start, plus one where is_uncertain held. */
+    struct map starts[ESTIMATE_SCHEDULES];
     bool is_known[ESTIMATE_SCHEDULES];
     bool is_thin;          /* the last run time came from little history */
     int64_t thin, weighed; /* work with such run times, and all, of the last expected schedule */
-    struct map uncertain;  /* jobs of the complete expected schedule for which is_uncertain held */
     bool is_uncertain;     /* little is known of a fifth of the work in front of the last job */
     uint32_t asked;        /* questions since the last event */
     bool is_asked;         /* used for questions, not for plans */

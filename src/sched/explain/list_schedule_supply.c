@@ -8,7 +8,11 @@
 
 void estimator_forget(struct estimator *estimator)
 {
-    memset(estimator->is_known, 0, sizeof(estimator->is_known));
+    for (size_t i = 0; i < SCHEDULE_MODES; i++) {
+        if (estimator->is_known[i])
+            map_release(&estimator->starts[i]); /* megabytes, where many jobs wait */
+        estimator->is_known[i] = false;
+    }
     estimator->asked = 0;
 }
 
@@ -27,7 +31,6 @@ void estimator_release(struct estimator *estimator)
     profile_release(&estimator->profile);
     for (size_t i = 0; i < SCHEDULE_MODES; i++)
         map_release(&estimator->starts[i]);
-    map_release(&estimator->uncertain);
 }
 
 static void add_lease(const struct estimator *estimator, const struct layout *layout,
