@@ -2,9 +2,11 @@
 """Objects of Kubernetes as people write them, with an API server of our own: no cluster is needed."""
 
 import json
+import os
 import subprocess
 
 import pytest
+import yaml
 
 import tarn_test
 from fake_kube import FakeKube
@@ -137,3 +139,22 @@ def test_a_suspended_job_of_a_namespace_without_the_label_is_left_alone(kube, be
     assert found["spec"]["suspend"] and "annotations" not in found["metadata"] and not daemon.api.get("/v1/jobs")["jobs"]
     kube.put("/api/v1/namespaces", "", {"metadata": {"name": "default", "labels": {"tarn.dev/managed": "true"}}})
     wait_until("tarn starts it", lambda: not kube.get("/apis/batch/v1/jobs", "later")["spec"]["suspend"])
+
+
+def test_the_policy_of_the_manifests_bounds_each_right_to_write():
+    """But those on objects that are tarn's own: of tarn.dev, and the Lease."""
+    with open(os.path.join(tarn_test.HERE, "..", "..", "dist", "kube", "manifests", "tarn.yaml"), encoding="utf-8") as file:
+        made = [thing for thing in yaml.safe_load_all(file) if thing]
+    rights = [rule for thing in made if thing["kind"] == "ClusterRole" for rule in thing["rules"]]
+    policy, = [thing["spec"] for thing in made if thing["kind"] == "ValidatingAdmissionPolicy"]
+    bound, = [thing["spec"] for thing in made if thing["kind"] == "ValidatingAdmissionPolicyBinding"]
+    assert bound == {"policyName": "tarn", "validationActions": ["Deny"]} and policy["failurePolicy"] == "Fail"
+    rules = policy["matchConstraints"]["resourceRules"]
+    assert all(set(rule["operations"]) == {"CREATE", "UPDATE", "DELETE"} for rule in rules)
+    written = {(group, resource) for rule in rights if set(rule["verbs"]) - {"get", "list", "watch"} for group in rule["apiGroups"] for resource in rule["resources"]}
+    assert ("", "pods/binding") in written and ("resource.k8s.io", "resourceclaims/status") in written
+
+    def is_bounded(group, resource):
+        wild = "*/status" if resource.endswith("/status") else "*"
+        return any(group in rule["apiGroups"] and {resource, wild} & set(rule["resources"]) for rule in rules)
+    assert {one for one in written if not is_bounded(*one)} == {("tarn.dev", "queues"), ("tarn.dev", "workloads")}
