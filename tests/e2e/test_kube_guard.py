@@ -126,6 +126,53 @@ def test_what_it_needs_passes(cluster, tarn, spaces):
     tarn.delete(path_of(inside, "own"))
 
 
+def test_devices_of_a_claim(cluster, tarn, spaces):
+    inside, _ = spaces
+    protection, status = "resource.kubernetes.io/delete-protection", {"driver": "gpu.example.com", "pool": "p", "device": "d0"}
+    cluster.api.create({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "gpu"}, "spec": {
+        "devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}]}}}, inside)
+    path = f"/apis/resource.k8s.io/v1/namespaces/{inside}/resourceclaims/gpu"
+    tarn.patch(path, {"metadata": {"finalizers": [protection], "annotations": {"tarn.dev/attempt": "x/1.1/0"}}})
+    chosen = {"allocation": {"devices": {"results": [{"request": "gpu", **status}]}}, "reservedFor": [{"resource": "pods", "name": "one", "uid": "u"}]}
+    tarn.patch(path + "/status", {"status": chosen})
+    cluster.api.patch(path + "/status", {"status": {"devices": [status]}})
+    assert "metadata.finalizers of resourceclaims" in refusal(lambda: tarn.patch(path, {"metadata": {"finalizers": [protection, "example.com/x"]}}))
+    assert "metadata.labels of resourceclaims" in refusal(lambda: tarn.patch(path, {"metadata": {"labels": {"a": "b"}}}))
+    tarn.patch(path + "/status", {"status": {"allocation": None, "reservedFor": None}})
+    assert not cluster.api.get(path).get("status", {}).get("devices")
+
+
+@pytest.fixture(scope="module")
+def operators_kinds(cluster):
+    """Of operators; what their definitions say of fields does not matter here."""
+    kinds = [("kubeflow.org", "v1", "PyTorchJob"), ("jobset.x-k8s.io", "v1alpha2", "JobSet"), ("ray.io", "v1", "RayCluster")]
+    for group, version, kind in kinds:
+        schema = {"type": "object", "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}
+        plural = kind.lower() + "s"
+        cluster.api.apply([{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.{group}"}, "spec": {
+            "group": group, "scope": "Namespaced", "names": {"kind": kind, "plural": plural},
+            "versions": [{"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]}}])
+        wait_until("it is served", lambda at=f"/apis/{group}/{version}/{plural}": kube_cluster.is_served(cluster, at))
+    return {kind: f"{group}/{version}" for group, version, kind in kinds}
+
+
+@pytest.mark.parametrize("kind,where", [("PyTorchJob", "runPolicy"), ("JobSet", None), ("RayCluster", None)])
+def test_workloads_of_operators_are_only_suspended(cluster, tarn, spaces, operators_kinds, kind, where):
+    policy = {"suspend": True, "other": {"limit": 1}}
+    spec = {"replicas": [{"image": "x"}], **({where: policy} if where else policy)}
+    made = cluster.api.create({"apiVersion": operators_kinds[kind], "kind": kind, "metadata": {"name": "train"}, "spec": spec}, spaces[0])
+    path = cluster.api.path_of(made)
+
+    def change(**fields):
+        return {"metadata": {"annotations": {"tarn.dev/stopped": "x"}}, "spec": {where: fields} if where else fields}
+    tarn.patch(path, change(suspend=False))
+    prefix = f"spec.{where}." if where else "spec."
+    assert f"tarn may not change {prefix}other of" in refusal(lambda: tarn.patch(path, change(suspend=True, other={"limit": 2})))
+    assert f"tarn may not change {prefix}more of" in refusal(lambda: tarn.patch(path, change(more=1)))
+    assert "tarn may not change spec.replicas of" in refusal(lambda: tarn.patch(path, {"spec": {"replicas": [{"image": "evil"}]}}))
+    assert cluster.api.get(path)["spec"] == {**spec, **({where: {**policy, "suspend": False}} if where else {"suspend": False})}
+
+
 def test_a_faulty_gpu_of_a_node(cluster, tarn):
     path = "/api/v1/nodes/gpu-0001"
     cluster.api.patch(path, {"spec": {"taints": [{"key": "others", "effect": "NoSchedule"}]}})
