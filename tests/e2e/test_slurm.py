@@ -177,6 +177,18 @@ def test_the_first_bad_exit_ends_the_others_where_it_is_asked(cluster):
     assert "task 1: exited with exit code 7" in text and "terminating step" in text
 
 
+def test_variables_are_options_of_srun(cluster):
+    """As srun(1) lists them; the command line wins."""
+    _, text = cluster.batch(SMALL + "#SBATCH -n 2\n"
+                            "SLURM_LABELIO=1 srun -n 1 echo a\nSLURM_LABELIO=0 srun -n 1 echo b\n"
+                            "SLURM_KILL_BAD_EXIT=1 srun sh -c '[ $SLURM_PROCID = 1 ] && exit 7; exec sleep 1000'\necho $?\n"
+                            "SLURM_KILL_BAD_EXIT=1 srun -K0 sh -c 'exit $SLURM_PROCID' 2>/dev/null\necho $?\n"
+                            "SLURM_WAIT=x srun true\necho $?\n")
+    assert [line for line in text.splitlines() if not line.startswith(("srun: error: task", "srun: terminating"))] == [
+        "0: a", "b", "7", "1", "srun: error: SLURM_WAIT: --wait: expected seconds, 0 to 86400", "1"], text
+    assert text.count("terminating step") == 1
+
+
 def test_signals_reach_the_tasks(cluster):
     job, text = cluster.batch(SMALL + "#SBATCH -n 2\n"
                               "srun sh -c 'trap \"echo got; exit 0\" USR1; touch up$SLURM_PROCID; while :; do sleep 0.05; done' &\n"
@@ -186,9 +198,9 @@ def test_signals_reach_the_tasks(cluster):
 
 def test_what_a_step_cannot_have_is_refused(cluster):
     _, text = cluster.batch(SMALL + "#SBATCH -n 2 --gpus 1\nsrun -n3 true; echo $?\nsrun --gpus=2 true; echo $?\n"
-                            "srun --mpi=pmix true; echo $?\nsrun -p other true; echo $?\nsrun; echo $?\n"
+                            "srun --mpi=pmi2 true; echo $?\nsrun -p other true; echo $?\nsrun; echo $?\n"
                             "srun --cpu-bind=map_cpu:0 true; echo $?\nsrun none-such; echo $?\n")
-    for words in ("3 tasks need 3 CPUs, and the job has 2", "2 GPUs, and the job has 1", "--mpi=pmix: not supported for several tasks; expected mpirun -np 2",
+    for words in ("3 tasks need 3 CPUs, and the job has 2", "2 GPUs, and the job has 1", "--mpi=pmi2: not supported for several tasks; expected none or pmix",
                   "pool: not for a step", "nothing to run", "--cpu-bind: not supported", "none-such: No such file"):
         assert words in text, (words, text)
     assert [line for line in text.splitlines() if line.isdigit()] == ["1"] * 6 + ["127"]
