@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/job/sbatch.h"
+#include "wire/job/sbatch/sbatch.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -17,7 +17,7 @@
 #include "cli/slurm/srun_step.h"
 #include "core/job/request.h"
 #include "io/free_port.h"
-#include "wire/job/sbatch.h"
+#include "wire/job/sbatch/sbatch.h"
 #include "wire/reader.h"
 
 enum { TASKS_MAX = 4096, WORDS_MORE = 8 };
