@@ -339,6 +339,37 @@ def test_sbatch_says_what_slurms_says(cluster):
     assert len(cluster.api.jobs()) == before + 1
 
 
+def test_dependencies_on_tasks_of_arrays(cluster):
+    """One task, the task of the same index, and all of them."""
+    array = cluster.slurm("sbatch", "--parsable", "-c", "0.1", "-a", "1-3", "--wrap",
+                          "until [ -e go$SLURM_ARRAY_TASK_ID ]; do sleep 0.05; done").stdout.strip()
+    one, corresponding, every = (cluster.slurm("sbatch", "--parsable", "-c", "0.1", "-d", words, *more, "--wrap", "true").stdout.strip()
+                                 for words, more in (("afterok:%s_2" % array, ()), ("aftercorr:" + array, ("-a", "2-3")),
+                                                     ("afterok:%s_*" % array, ())))
+    assert "waits for job %s_2 to succeed" % array in cluster.out("why", one)
+    cluster.file("go2", "")
+    assert cluster.api.wait_end(one)["result"] == cluster.api.wait_end(corresponding + "_2")["result"] == "ok"
+    assert cluster.api.job(corresponding + "_3")["state"] == cluster.api.job(every)["state"] == "waiting"
+    cluster.file("go3", "")
+    assert cluster.api.wait_end(corresponding + "_3")["result"] == "ok"
+    assert cluster.api.job(every)["state"] == "waiting"
+    cluster.file("go1", "")
+    assert cluster.api.wait_end(every)["result"] == "ok"
+    assert "it has no task 9" in cluster.slurm("sbatch", "-d", "afterok:%s_9" % array, "--wrap", "true", status=1).stderr
+
+
+def test_singletons_run_one_after_the_other(cluster):
+    for number in range(3):
+        cluster.slurm("sbatch", "-c", "0.1", "-J", "alone", "-d", "singleton", "-o", "out", "--open-mode=append", "--wrap",
+                      "mkdir held && echo %d && sleep 0.1 && rmdir held" % number)
+    last = cluster.slurm("sbatch", "--wait", "-c", "0.1", "-J", "alone", "-d", "singleton", "--wrap", "true")
+    assert last.returncode == 0 and read_file(os.path.join(cluster.work, "out")) == "0\n1\n2\n"
+    other = cluster.slurm("sbatch", "--parsable", "-c", "0.1", "-H", "-J", "alone", "--wrap", "true").stdout.strip()
+    cluster.slurm("sbatch", "--wait", "-c", "0.1", "-J", "different", "-d", "singleton", "--wrap", "true")
+    waiting = cluster.slurm("sbatch", "--parsable", "-c", "0.1", "-J", "alone", "-d", "singleton", "--wrap", "true").stdout.strip()
+    assert other in cluster.out("why", waiting)
+
+
 def test_srun_alone_is_a_job_of_its_own(cluster):
     done = cluster.slurm("srun", "-c", "0.1", "-n", "2", "-l", "--gpus-per-task=1", "sh", "-c",
                          "echo $SLURM_PROCID; exit $SLURM_PROCID", status=1)
@@ -565,9 +596,8 @@ def test_script_7_is_fed_to_sbatch(cluster):
     ("--ntasks-per-node=4\n--gpus-per-node=4\n--signal=B:SIGSTOP@120", "--signal"),
     ("--ntasks=4\n--gres=gpu:4\n--gres-flags=enforce-binding", "--gres-flags"),
     ("--ntasks=1\n--gres=gpu:1\n--hint=nomultithread\n--array=0-99", "--hint"),
-    ("-J factcomp\n-d singleton", "--dependency"),
 ])
-def test_scripts_8_to_10_are_refused_by_name(cluster, lines, name):
+def test_scripts_8_and_9_are_refused_by_name(cluster, lines, name):
     cluster.file("x.sh", "#!/bin/bash\n" + "".join("#SBATCH %s\n" % line for line in lines.splitlines()) + "srun true\n")
     said = cluster.slurm("sbatch", "x.sh", status=1)
     assert re.match(r"sbatch: error: x\.sh:\d+: %s\b" % name, said.stderr) and said.stdout == "", said.stderr
