@@ -87,6 +87,21 @@ def test_a_request_for_an_output_says_that_its_file_system_does_not_answer(daemo
     assert daemon.terminate() == 0
 
 
+def test_a_link_to_a_file_server_that_hangs_stops_no_start(daemon, api, mount):
+    """A user may put one where the folder of the next job will be."""
+    first = api.submit(run="true", outputs=["d"])
+    assert api.wait_end(first)["result"] == "failed"
+    place = "%s/data/%d" % (daemon.state, os.getuid())
+    os.symlink(mount.folder, "%s/%d" % (place, first + 1))
+    os.symlink(mount.folder, "%s/%d.checkpoint" % (place, first + 2))
+    mount.hang()
+    for number, keys in ((first + 1, {"outputs": ["made"]}), (first + 2, {"retry": 1})):
+        assert api.submit(run="true", **keys) == number
+        ended = api.wait_end(number)
+        assert ended["result"] == "failed" and "not a folder" in ended["reason"], ended
+    work_as_another(api)
+
+
 def checkers():
     """Processes that check the outputs of a job."""
     found = set()
