@@ -47,7 +47,7 @@ check-all:
 # On a real Slurm that the tests start here; needs root. Part of check-all.
 check-slurm:
 	@tools/packages build check demo slurm
-	@if [ -f $(BUILD)/build.ninja ] && [ ! -e $(BUILD)/src/engine/tarn-engine-slurm.so ]; then $(MESON) setup --wipe $(BUILD) >/dev/null; fi
+	@if [ -f $(BUILD)/build.ninja ] && ! [ -e $(BUILD)/src/engine/tarn-engine-slurm.so -a -e $(BUILD)/src/cli/pmix/tarn-pmix ]; then $(MESON) setup --wipe $(BUILD) >/dev/null; fi
 	@$(MAKE) --no-print-directory all
 	@$(MESON) test -C $(BUILD) --no-rebuild --print-errorlogs --timeout-multiplier 3 --suite slurm
 

@@ -5,8 +5,9 @@
 /* sooner - changes of a waiting job with which it would start sooner, confirmed by the forecast
  *
  * Each candidate (sched/explain/advice.h) is submitted to a copy of the daemon in place of the job,
- * and the forecast of that copy says when it starts, as `tarn when` would. Only those that start
- * much earlier are shown, with that time.
+ * and the forecast of that copy says when it starts, as `tarn when` would. Nodes that
+ * `tarn scale` advises for the job are added as `tarn whatif --add-nodes` adds them. Only those
+ * that start much earlier are shown, with that time.
  */
 
 #include "api/call.h"

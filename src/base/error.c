@@ -39,5 +39,6 @@ int error_prefix(struct error *err, int code, const char *format, ...)
 
 bool error_is_shortage(int code)
 {
-    return code == -EAGAIN || code == -ENOMEM || code == -EMFILE || code == -ENFILE;
+    return code == -EAGAIN || code == -ENOMEM || code == -EMFILE || code == -ENFILE ||
+           code == -ENOSPC;
 }

@@ -26,7 +26,7 @@ struct error {
 int error_set(struct error *err, int code, const char *format, ...) PRINTF(3, 4);
 
 /* Whether a code of a failed system call means that the machine lacks processes, threads,
- * descriptors or memory for now: the same call may succeed later. */
+ * descriptors, memory or space on a disk for now: the same call may succeed later. */
 bool error_is_shortage(int code);
 
 /* Prefix the location: "pools.yaml:12: node a: no GPUs". */

@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "cli/remote.h"
 #include "cli/screen.h"
-#include "wire/job/sbatch.h"
+#include "wire/job/sbatch/sbatch.h"
 
 enum { OPTION_WIDTH = 26 };
 

@@ -14,7 +14,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "cli/session.h"
-#include "wire/job/sbatch.h"
+#include "wire/job/sbatch/sbatch.h"
 
 struct sending {
     struct sbatch sbatch;

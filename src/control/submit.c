@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "control/allowance.h"
+#include "control/depends.h"
 #include "control/device_shares.h"
 #include "control/lookup.h"
 #include "control/queue_policy.h"
@@ -119,16 +120,11 @@ static int check_draft(struct submit *submit, struct submission *submission,
     if (code < 0)
         return code;
     warn_of_silence(&state->settings.watch, draft, submission);
-    for (size_t i = 0; i < draft->depend_count; i++) {
-        if (!state_job(state, draft->depends[i].on) && !state_group(state, draft->depends[i].on))
-            return error_set(err, REFUSED_NOT_FOUND, "depends: job %" PRIu64 ": no such job",
-                             draft->depends[i].on);
-        if (state_need_answer(state, draft->depends[i].on, draft->depends[i].when) == NEED_BROKEN)
-            return error_set(err, REFUSED_NEVER,
-                             "depends: %" PRIu64
-                             " has ended, and will not be '%s' any more: this could never run",
-                             draft->depends[i].on, need_kind_name(draft->depends[i].when));
-    }
+    if (draft->singleton && submit->count > 1)
+        return error_set(err, REFUSED_BAD, "singleton: expected a request with one document");
+    code = depends_settle(submit->control, submit->who, draft, err);
+    if (code < 0)
+        return code;
     code = check_labels(submit, draft, user, err);
     if (code < 0)
         return code;
@@ -295,8 +291,9 @@ static void emit_need(struct emitting *emitting, uint64_t job, uint64_t on, enum
                                  .need = { .job = job, .on = on, .kind = (uint8_t)kind } });
 }
 
+/* place: of the task in its array. */
 static void emit_one(struct emitting *emitting, const struct stage_draft *stage,
-                     const struct job_draft *draft, struct event_submit submitted)
+                     const struct job_draft *draft, uint32_t place, struct event_submit submitted)
 {
     struct submit *submit = emitting->submit;
     struct event event = { .kind = EVENT_SUBMIT, .submit = submitted };
@@ -307,7 +304,7 @@ static void emit_one(struct emitting *emitting, const struct stage_draft *stage,
         emit_need(emitting, event.submit.id, emitting->stage_ids[stage->needs[i]],
                   stage->always ? NEED_ENDED : NEED_OK);
     for (size_t i = 0; i < draft->depend_count; i++)
-        emit_need(emitting, event.submit.id, draft->depends[i].on, draft->depends[i].when);
+        emit_need(emitting, event.submit.id, depends_on(draft, i, place), draft->depends[i].when);
 }
 
 static uint64_t allowance_of(const struct control *control)
@@ -400,10 +397,10 @@ static uint64_t emit_draft(struct emitting *emitting, const struct stage_draft *
                                      draft->array_count, draft->array_max_running);
     for (uint32_t i = 0; i < draft->array_count; i++) {
         submitted.index = draft->array_indices[i];
-        emit_one(emitting, stage, draft, submitted);
+        emit_one(emitting, stage, draft, i, submitted);
     }
     if (draft->array_count == 0)
-        emit_one(emitting, stage, draft, submitted);
+        emit_one(emitting, stage, draft, 0, submitted);
     return first;
 }
 

@@ -165,8 +165,8 @@ enum engine_outcome_kind {
     ENGINE_FAILED,  /* it failed before exec; see reason */
     ENGINE_LOST,    /* its supervisor died with it, or its node restarted or disappeared */
     /* Nothing of the attempt was started, because its place is not one any more, or because the
-     * machine lacks processes, descriptors or memory for now: the job is placed again, and is not
-     * charged for it. All of its members that do not run. */
+     * machine lacks processes, descriptors, memory or disk for now: the job is placed again, and is
+     * not charged for it. All of its members that do not run. */
     ENGINE_RETURNED,
 };
 

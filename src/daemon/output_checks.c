@@ -22,7 +22,14 @@
 #include "node/job_outputs.h"
 #include "wire/job/job_launch.h"
 
-enum { ANSWER = 3, ANSWER_SIZE = 512, NAMES_BYTES_MAX = 1 << 20, AGAIN_MS = 1000, STATUS_BAD = 3 };
+enum {
+    ANSWER = 3,
+    ANSWER_SIZE = 512,
+    NAMES_BYTES_MAX = 1 << 20,
+    AGAIN_MS = 1000,
+    TRIES_MAX = 30, /* of a process that ends without an answer */
+    STATUS_BAD = 3,
+};
 
 struct check {
     struct check *next;
@@ -30,6 +37,8 @@ struct check {
     struct change change;
     struct event event;
     bool is_last; /* of its members */
+    bool is_late; /* its process was ended */
+    uint32_t tries;
     uint32_t uid, gid;
     char *outputs;               /* a/b */
     char *out, *in, *stage;      /* of the environment of the process */
@@ -103,14 +112,30 @@ static void read_answer(const struct check *check, char ret[ANSWER_SIZE])
     ret[length > 0 ? length : 0] = '\0';
 }
 
+static void begin(uv_timer_t *timer);
+
+static void begin_later(struct check *check)
+{
+    if (check->answer_fd >= 0)
+        close(check->answer_fd);
+    check->answer_fd = -1;
+    uv_timer_start(&check->timer, begin, AGAIN_MS, 0);
+}
+
+/* A process that was killed, or could not do its work, says nothing about the outputs. */
 static void on_end(void *user, int status)
 {
     struct check *check = user;
+    bool is_bad = WIFEXITED(status) && WEXITSTATUS(status) == STATUS_BAD;
     char reason[ANSWER_SIZE] = "";
 
     check->process = NULL;
+    if (status != 0 && !is_bad && !check->is_late && ++check->tries < TRIES_MAX) {
+        begin_later(check);
+        return;
+    }
     if (status != 0) {
-        if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_BAD)
+        if (is_bad)
             read_answer(check, reason);
         check->event.ended.is_unsound = 1;
         check->event.ended.reason = reason[0] ? reason : "its outputs could not be checked";
@@ -121,8 +146,9 @@ static void on_end(void *user, int status)
 
 static void on_late(uv_timer_t *timer)
 {
-    const struct check *check = timer->data;
+    struct check *check = timer->data;
 
+    check->is_late = true;
     log_line(LOG_WARNING, "the outputs of a job cannot be checked in time job=%" PRIu64,
              check->event.ended.job);
     child_watch_end(check->process);
@@ -163,10 +189,7 @@ static void begin(uv_timer_t *timer)
     }
     log_line(LOG_WARNING, "the outputs of a job cannot be checked yet job=%" PRIu64 " reason='%s'",
              check->event.ended.job, err.text);
-    if (check->answer_fd >= 0)
-        close(check->answer_fd);
-    check->answer_fd = -1;
-    uv_timer_start(timer, begin, AGAIN_MS, 0);
+    begin_later(check);
 }
 
 int run_check_outputs(char *const *words)

@@ -15,8 +15,10 @@ struct mode_change {
     struct mig_modes *modes;
     uint32_t device; /* of the probe */
     bool is_on, is_running;
-    bool is_held;      /* nothing is put there */
-    usec_t not_before; /* journal time: it was refused */
+    struct change news;
+    bool is_telling, is_untold; /* untold: it could not be recorded */
+    bool is_held;               /* nothing is put there */
+    usec_t not_before;          /* journal time: it was refused */
     int code;
     struct error err;
 };
@@ -62,59 +64,6 @@ static const struct device *find(const struct mig_modes *modes, uint32_t number)
     return found >= 0 ? &state->devices.items[found] : NULL;
 }
 
-/* That a device has another mode, told when all else that was reported of it is known. */
-struct news {
-    struct change change;
-    const struct node_port *port;
-    char *uuid;
-    bool is_on;
-};
-
-static int run_news(struct change *change, struct error *err)
-{
-    const struct news *news = CONTAINER_OF(change, const struct news, change);
-    const struct state *state = node_port_state(news->port);
-    int64_t found = state_find_device(state, news->uuid);
-    struct event event = { .kind = EVENT_DEVICE };
-
-    (void)err;
-    if (found < 0)
-        return 0;
-    state_describe_device(state, &state->devices.items[found], &event.device);
-    event.device.mig_enabled = news->is_on;
-    news->port->emit(news->port->user, &event);
-    return 0;
-}
-
-/* When the disk is full it is not known, and the change is made once more. */
-static void done_news(struct change *change, int code, const struct error *err)
-{
-    struct news *news = CONTAINER_OF(change, struct news, change);
-
-    (void)code;
-    (void)err;
-    free(news->uuid);
-    free(news);
-}
-
-static void tell(struct mig_modes *modes, const struct mode_change *change)
-{
-    const char *uuid = modes->options.devices->items[change->device].uuid;
-
-    if (change->code < 0) {
-        log_line(LOG_WARNING, "the MIG mode cannot be changed device=%s on=%d reason='%s'", uuid,
-                 change->is_on, change->err.text);
-        return;
-    }
-    log_line(LOG_NOTICE, "the MIG mode is changed device=%s on=%d", uuid, change->is_on);
-    struct news *news = mem_zero(1, sizeof(*news));
-    *news = (struct news){ .change = { .run = run_news, .done = done_news },
-                           .port = &modes->options.port,
-                           .uuid = mem_string(uuid),
-                           .is_on = change->is_on };
-    modes->options.port.enqueue(modes->options.port.user, &news->change);
-}
-
 static void free_when_over(struct mig_modes *modes)
 {
     if (!modes->is_closed || modes->running > 0)
@@ -133,6 +82,73 @@ static void hold(struct mode_change *change, const struct device *device, bool i
                      is_held);
 }
 
+static void release(struct mode_change *change)
+{
+    const struct device *device = find(change->modes, change->device);
+
+    if (device)
+        hold(change, device, false);
+}
+
+/* That a device has another mode, told when all else that was reported of it is known. */
+static int run_news(struct change *news, struct error *err)
+{
+    const struct mode_change *change = CONTAINER_OF(news, const struct mode_change, news);
+    const struct mig_modes *modes = change->modes;
+    const struct device *device = modes->is_ending ? NULL : find(modes, change->device);
+    struct event event = { .kind = EVENT_DEVICE };
+
+    (void)err;
+    if (!device)
+        return 0;
+    state_describe_device(node_port_state(&modes->options.port), device, &event.device);
+    event.device.mig_enabled = change->is_on;
+    modes->options.port.emit(modes->options.port.user, &event);
+    return 0;
+}
+
+/* Until it is recorded, for example because the disk is full, nothing is put there: it would be
+ * placed by the mode before. */
+static void done_news(struct change *news, int code, const struct error *err)
+{
+    struct mode_change *change = CONTAINER_OF(news, struct mode_change, news);
+    struct mig_modes *modes = change->modes;
+
+    (void)err;
+    change->is_telling = false;
+    change->is_untold = code < 0;
+    modes->running--;
+    if (code == 0 && !modes->is_ending)
+        release(change);
+    free_when_over(modes);
+}
+
+static void tell(struct mode_change *change)
+{
+    struct mig_modes *modes = change->modes;
+
+    change->is_telling = true;
+    modes->running++;
+    change->news = (struct change){ .run = run_news, .done = done_news };
+    modes->options.port.enqueue(modes->options.port.user, &change->news);
+}
+
+static void conclude(struct mode_change *change)
+{
+    const struct mig_modes *modes = change->modes;
+    const char *uuid = modes->options.devices->items[change->device].uuid;
+
+    change->not_before = node_port_now(&modes->options.port) + (usec_t)AGAIN_S * USEC_PER_SEC;
+    if (change->code == 0) {
+        log_line(LOG_NOTICE, "the MIG mode is changed device=%s on=%d", uuid, change->is_on);
+        tell(change);
+        return;
+    }
+    log_line(LOG_WARNING, "the MIG mode cannot be changed device=%s on=%d reason='%s'", uuid,
+             change->is_on, change->err.text);
+    release(change);
+}
+
 static void after_work(struct work_item *item)
 {
     struct mode_change *change = CONTAINER_OF(item, struct mode_change, item);
@@ -140,13 +156,8 @@ static void after_work(struct work_item *item)
 
     change->is_running = false;
     modes->running--;
-    if (!modes->is_ending) {
-        change->not_before = node_port_now(&modes->options.port) + (usec_t)AGAIN_S * USEC_PER_SEC;
-        tell(modes, change);
-        const struct device *device = find(modes, change->device);
-        if (device)
-            hold(change, device, false);
-    }
+    if (!modes->is_ending)
+        conclude(change);
     free_when_over(modes);
 }
 
@@ -185,8 +196,12 @@ static void look(struct mig_modes *modes, struct mode_change *change)
 {
     const struct device *device = find(modes, change->device);
 
-    if (!device || change->is_running)
+    if (!device || change->is_running || change->is_telling)
         return;
+    if (change->is_untold) {
+        tell(change);
+        return;
+    }
     bool is_known = device->sick && strcmp(device->sick, fault_words(FAULT_CHANGING)) == 0;
     bool can_be = is_due(change, device) && (!device->sick || is_known);
     if (can_be != change->is_held) {

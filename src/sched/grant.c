@@ -100,13 +100,13 @@ bool brain_fits_somewhere(struct brain *brain, const struct pending_bucket *buck
     return *fits % 2 != 0;
 }
 
-/* For one that fits no node, or is beyond its limit, nothing must be kept: its turn would never
- * be over. */
+/* For one that fits no node, or is beyond its limit or its pool's size now, nothing must be kept:
+ * its turn would never be over. */
 bool brain_is_possible(struct brain *brain, const struct job *job)
 {
     const struct why *why = admissions_ask(&brain->admissions, brain->state, brain->world, job);
 
-    return !why_is_never(why->kind) && why->kind != WHY_UNUSABLE;
+    return !why_is_never(why->kind) && !why_is_of_pool(why->kind) && why->kind != WHY_UNUSABLE;
 }
 
 void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint8_t tier,

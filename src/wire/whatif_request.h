@@ -36,6 +36,7 @@ struct whatif_nodes {
     uint32_t count, gpus;
     char model[REQUEST_MODEL_SIZE]; /* lower case */
     bool is_spot;
+    char type[REQUEST_NAME_SIZE]; /* of `node_types`; "": one with such GPUs, if there is any */
 };
 
 struct whatif {

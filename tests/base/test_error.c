@@ -48,12 +48,25 @@ static void long_words_are_cut(void **state)
     assert_int_equal(err.text[ERROR_TEXT_SIZE - 2], 'x');
 }
 
+static void what_passes_is_a_shortage(void **unused)
+{
+    (void)unused;
+    static const int passing[] = { -EAGAIN, -ENOMEM, -EMFILE, -ENFILE, -ENOSPC };
+
+    for (size_t i = 0; i < COUNT_OF(passing); i++)
+        assert_true(error_is_shortage(passing[i]));
+    assert_false(error_is_shortage(-EDQUOT)); /* of a user, who has to remove something */
+    assert_false(error_is_shortage(-EACCES));
+    assert_false(error_is_shortage(0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_error_hands_its_code_back_with_words),
         cmocka_unit_test(nobody_has_to_listen),
         cmocka_unit_test(long_words_are_cut),
+        cmocka_unit_test(what_passes_is_a_shortage),
     };
 
     return cmocka_run_group_tests_name("error", tests, NULL, NULL);

@@ -36,6 +36,9 @@ enum {
     WORLD_FOREIGN_PID = 100000, /* and above: not started by us */
 };
 
+/* What users have on a file server. */
+#define WORLD_HOME "/world-home/"
+
 /* How the process of a daemon ends. */
 enum { WORLD_OVER = 0, WORLD_AGAIN = 10, WORLD_BROKEN = 11 };
 
@@ -97,8 +100,15 @@ struct world {
     bool was_greedy[WORLD_JOBS], was_blamed[WORLD_JOBS], has_failed[WORLD_JOBS];
     bool is_configured, is_rebooted, wants_reboot;
     uint32_t memory_grace_s;
-    usec_t lacks_until; /* the machine lacks processes, descriptors or memory */
-    uint32_t die_in;    /* so many calls of world_moment() until the daemon is killed; 0: not */
+    usec_t lacks_until;      /* the machine lacks processes, descriptors or memory */
+    usec_t full_until;       /* its disk is full */
+    int64_t room;            /* that is left of it then */
+    bool has_reserve;        /* for a start on it */
+    bool lacks_inodes;       /* then nothing new can be made, too */
+    usec_t file_hangs_until; /* the server with the files of users does not answer */
+    pid_t daemon;            /* the process of the daemon that runs */
+    bool is_working;         /* in what a thread beside the loop would do */
+    uint32_t die_in; /* so many calls of world_moment() until the daemon is killed; 0: not */
     uint32_t started, ended, returned, greedy_stopped, made, faults, restarts,
         reboots; /* figures */
     char broken[WORLD_WORDS];
@@ -155,6 +165,9 @@ void world_check_start(const struct world_member *member, const struct job *job)
 
 void world_note_greedy(uint64_t job);
 bool world_has_greedy(uint64_t job);
+
+/* world_disk.c: before a daemon starts */
+void world_disk_start(void);
 
 /* world_engine.c */
 void world_engine_step(void);

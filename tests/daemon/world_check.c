@@ -192,14 +192,21 @@ static void check_readings(uint32_t gpu)
                     seen.age / USEC_PER_SEC);
 }
 
+/* What is seen can be recorded: the disk has had room for some time. */
+static bool is_roomy(void)
+{
+    return world->full_until < ago(LOOK_S);
+}
+
 /* ---- the sick are kept out, and come back ---- */
 
 static void check_health(uint32_t number)
 {
     struct world_gpu *gpu = &world->gpus[number];
     const struct device *device = device_of(number);
-    bool is_watched = house.looked < ago(LOOK_S);
-    bool is_well = !gpu->is_unfound && gpu->foreign.pid == 0 && gpu->lost == 0 &&
+    bool is_kept = is_roomy();
+    bool is_watched = house.looked < ago(LOOK_S) && is_kept;
+    bool is_well = is_kept && !gpu->is_unfound && gpu->foreign.pid == 0 && gpu->lost == 0 &&
                    gpu->harmed == 0 && gpu->leak_mib == 0 && !stub_is_hanging(number);
 
     if (is_watched && gpu->lost > 0 && gpu->lost < ago(LOOK_S) && !device->sick &&
@@ -207,7 +214,7 @@ static void check_health(uint32_t number)
         world_break("gpu %u is lost for %" PRId64 " s, and not said to be sick", number,
                     (world->since_boot - gpu->lost) / USEC_PER_SEC);
     if (gpu->harmed > 0 && gpu->harmed_life == world->lives && gpu->harmed < ago(LOOK_S) &&
-        house.heard > 0 && house.heard < ago(LOOK_S) && !device->sick)
+        house.heard > 0 && house.heard < ago(LOOK_S) && is_kept && !device->sick)
         world_break("gpu %u needs a reset for %" PRId64 " s, and is not said to be sick", number,
                     (world->since_boot - gpu->harmed) / USEC_PER_SEC);
     if (gpu->known_sick > 0 && is_watched && !device->sick)
@@ -244,8 +251,9 @@ static void check_mode(uint32_t number)
 {
     struct world_gpu *gpu = &world->gpus[number];
     const struct device *device = device_of(number);
-    bool can_be = !device->sick && !world_hangs() && !is_held(number) &&
-                  house.stub->gpus[number].process_count == 0;
+    bool goes_on = is_roomy() && world->file_hangs_until < ago(LOOK_S) && !world_hangs();
+    bool can_be =
+        goes_on && !device->sick && !is_held(number) && house.stub->gpus[number].process_count == 0;
 
     gpu->waits = can_be && device->mig_now != device->mig_enabled ? gpu->waits + 1 : 0;
     if (gpu->lost > 0 || gpu->foreign.pid != 0 || stub_is_hanging(number))
@@ -255,7 +263,7 @@ static void check_mode(uint32_t number)
         world_break("gpu %u is idle for %u s, and does not get the MIG mode that it should have",
                     number, gpu->waits);
     if (!device->sick && device->mig_now != house.stub->migs[number].is_on && gpu->lost == 0 &&
-        gpu->waits == 0 && house.looked < ago(LOOK_S) && !world_hangs() && !gpu->is_unfound &&
+        gpu->waits == 0 && house.looked < ago(LOOK_S) && goes_on && !gpu->is_unfound &&
         ++gpu->lies > MODE_S)
         world_break("gpu %u has MIG %s, and is said to have it %s", number,
                     device->mig_now ? "off" : "on", device->mig_now ? "on" : "off");
@@ -321,7 +329,7 @@ static void check_greedy(const struct world_member *member)
             return;
     }
     if (member->is_greedy && !member->was_stopped && world->since_boot - member->since > most &&
-        house.looked < world->since_boot - most)
+        house.looked < world->since_boot - most && world->full_until < world->since_boot - most)
         world_break("job %" PRIu64 " takes more memory than it was given, and is not stopped",
                     member->id.job);
 }
@@ -330,7 +338,8 @@ static void check_greedy(const struct world_member *member)
 static void note_looks(uint32_t number)
 {
     struct world_gpu *gpu = &world->gpus[number];
-    bool can_ask = !gpu->is_unfound && !stub_is_hanging(number) && house.looked < ago(1);
+    bool can_ask =
+        is_roomy() && !gpu->is_unfound && !stub_is_hanging(number) && house.looked < ago(1);
 
     if (gpu->foreign.pid != 0 && gpu->lost == 0)
         gpu->foreign.looks += can_ask;

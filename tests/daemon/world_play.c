@@ -74,8 +74,14 @@ static void submit(void)
                                         "0.25",        "0.5",         "mem=20G",     "mem=40G",
                                         "mig=1g.10gb", "mig=2g.20gb", "mig=3g.40gb", "mig=1g.10gb",
                                         "mig=7g.80gb", "mig=4g.40gb", "mig=1g.20gb" };
-    json_t *document = json_pack("{s:s, s:s, s:s, s:i}", "run", "true", "sender_cwd", "/", "gpus",
+    json_t *document = json_pack("{s:s, s:s, s:s, s:i}", "run", "true", "sender_cwd",
+                                 world_chance(50) ? WORLD_HOME : "/", "gpus",
                                  gpus[world_below(COUNT_OF(gpus))], "retry", (int)world_below(3));
+
+    if (world_chance(30))
+        json_object_set_new(document, "output", json_string(WORLD_HOME "%j.out"));
+    if (world_chance(20))
+        json_object_set_new(document, "checkpoint", json_pack("{s:s}", "every", "10s"));
 
     if (world_chance(20))
         json_object_set_new(document, "priority", json_string("high"));
@@ -236,6 +242,28 @@ static void count_memory(uint32_t number)
               device->process_count > 0 ? 50 : 0);
 }
 
+/* For up to a minute. */
+static void maybe_until(usec_t *until)
+{
+    if (world_chance(2) && *until <= world->since_boot)
+        *until = world->since_boot + (1 + world_below(60)) * USEC_PER_SEC;
+}
+
+/* The machine lacks processes, descriptors or memory, or space on its disk; or a file server does
+ * not answer. */
+static void run_short(void)
+{
+    usec_t full = world->full_until;
+
+    maybe_until(&world->lacks_until);
+    maybe_until(&world->full_until);
+    maybe_until(&world->file_hangs_until);
+    if (world->full_until == full)
+        return;
+    world->lacks_inodes = world_chance(50);
+    world->room = 0;
+}
+
 void world_play(void)
 {
     /* More often while something is under way. */
@@ -245,8 +273,7 @@ void world_play(void)
         submit();
     if (world_chance(4))
         cancel();
-    if (world_chance(2) && world->lacks_until <= world->since_boot)
-        world->lacks_until = world->since_boot + (1 + world_below(60)) * USEC_PER_SEC;
+    run_short();
     if (world_chance(8))
         harm(world_below(WORLD_GPUS));
     for (uint32_t i = 0; i < WORLD_GPUS; i++) {

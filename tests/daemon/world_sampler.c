@@ -137,14 +137,18 @@ void __wrap_workers_add(struct workers *workers, struct work_item *item)
     list_add(&works, item);
 }
 
-/* The device that a worker queries is not known here: no worker continues while one hangs. */
+/* What a worker asks for is not known here: none continues while a device or a file hangs. */
 void world_work(void)
 {
-    while (works.count > 0 && !world_hangs()) {
+    bool is_stuck = world->file_hangs_until > world->since_boot;
+
+    while (works.count > 0 && !world_hangs() && !is_stuck) {
         struct work_item *item = works.items[0];
         list_remove(&works, 0);
         world_moment();
+        world->is_working = true;
         item->run(item);
+        world->is_working = false;
         world_moment();
         item->done(item);
     }

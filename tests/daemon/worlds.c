@@ -163,10 +163,13 @@ static int live(const char *folder)
     close(fd);
     setvbuf(stderr, NULL, _IOLBF, 0);
     house.stub = &stub;
+    world->daemon = getpid();
+    world->is_working = false;
     world->lives++;
     for (uint32_t i = 0; i < WORLD_GPUS; i++)
         world->gpus[i].is_unfound = world->gpus[i].lost > 0;
     fprintf(stderr, "--- life %u, step %u\n", world->lives, world->step);
+    world_disk_start();
     if (house_run(folder, "nvml", &err) < 0)
         world_break("the daemon does not start: %s", err.text);
     return world->step < world->steps ? WORLD_AGAIN : WORLD_OVER;
@@ -277,6 +280,7 @@ int main(int argc, char **argv)
     for (uint64_t seed = first; seed <= last && broken < most; seed++) {
         AUTO_FREE char *folder = house_folder("world", seed);
         const char *wrong = play_world(seed, folder);
+        world = NULL; /* its disk is not that of the next one */
         broken += wrong != NULL;
         steps += shared->step;
         started += shared->started;

@@ -10,6 +10,7 @@ import pytest
 import pypi
 import tarn_test
 from test_cli import opened
+from test_mpi import SERVER
 from test_slurm import SLURM, Cluster
 
 PACKAGES = ["torch==2.4.1", "numpy==1.26.4", "accelerate==1.1.1", "transformers==4.46.3", "pytorch-lightning==2.4.0", "jax==0.4.35",
@@ -141,8 +142,10 @@ def test_alone(run, name):
     assert len(expected) == 1 and "of 2" not in expected[0]
     assert run.inside(["--gpus", "1"], *words) == expected
     assert run.batch("#SBATCH --gpus-per-node=1", *words) == expected
-    if name not in ("mpi4py",):  # its library looks for the PMI of srun, which has none
+    if name != "mpi4py":  # its library expects PMIx of srun
         assert run.batch("#SBATCH -n 1", "srun", *words) == expected
+    elif os.path.exists(SERVER):
+        assert run.batch("#SBATCH -n 1", "srun", "--mpi=pmix", *words) == expected
 
 
 TWO = {
@@ -194,4 +197,6 @@ def test_mpirun_starts_its_processes_in_a_gang(run):
     expected = run.outside(*words)
     assert run.gang(["--ranks", "2"], *words) == sorted(2 * expected)
     assert run.batch("#SBATCH -n 2", *words) == expected
+    if os.path.exists(SERVER):
+        assert run.batch("#SBATCH -n 2", "srun", "--mpi=pmix", run.python, "run_mpi4py.py") == expected
     assert run.gang(["--ranks", "2"], run.python, "run_mpi4py.py") == ["result 0 of 1 1"] * 2  # each on its own, as outside

@@ -87,6 +87,53 @@ def test_a_request_for_an_output_says_that_its_file_system_does_not_answer(daemo
     assert daemon.terminate() == 0
 
 
+def test_a_link_to_a_file_server_that_hangs_stops_no_start(daemon, api, mount):
+    """A user may put one where the folder of the next job will be."""
+    first = api.submit(run="true", outputs=["d"])
+    assert api.wait_end(first)["result"] == "failed"
+    place = "%s/data/%d" % (daemon.state, os.getuid())
+    os.symlink(mount.folder, "%s/%d" % (place, first + 1))
+    os.symlink(mount.folder, "%s/%d.checkpoint" % (place, first + 2))
+    mount.hang()
+    for number, keys in ((first + 1, {"outputs": ["made"]}), (first + 2, {"retry": 1})):
+        assert api.submit(run="true", **keys) == number
+        ended = api.wait_end(number)
+        assert ended["result"] == "failed" and "not a folder" in ended["reason"], ended
+    work_as_another(api)
+
+
+def checkers():
+    """Processes that check the outputs of a job."""
+    found = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if len(words) > 1 and words[1] == b"--check-outputs":
+            found.add(int(pid))
+    return found
+
+
+def test_a_check_of_outputs_that_is_killed_is_made_once_more(daemon, api, mount):
+    """For example, because the machine ran out of memory: the outputs are no worse for it."""
+    others = checkers()
+    number = api.submit(run="cd $TARN_OUT; echo 1 > %s/a.out; rmdir d; ln -s %s/a.out d; touch %s/ready; while [ ! -e %s/go ]; do sleep 0.05; done"
+                        % (mount.folder, mount.folder, daemon.root, daemon.root), outputs=["d"])
+    wait_until("its work is done", lambda: os.path.exists(daemon.root + "/ready"))
+    mount.hang()
+    open(daemon.root + "/go", "w").close()
+    wait_until("its outputs are checked", lambda: checkers() - others)
+    killed = checkers() - others
+    for pid in killed:
+        os.kill(pid, signal.SIGKILL)
+    wait_until("they are checked again", lambda: checkers() - others - killed)
+    assert api.job(number)["state"] == "running"
+    mount.go_on()
+    assert api.wait_end(number)["result"] == "ok"
+
+
 def with_more(environment, **more):
     return dict(environment(), **more)
 

@@ -146,7 +146,8 @@ def test_selectors_affinity_and_taints_hold(cluster, daemon, space):
         number = wait_until("it waits", lambda: [job["id"] for job in daemon.api.jobs() if job["name"] == "full"])[0]
         told = tarn(daemon, "why", str(number))
         assert "node selector kubernetes.io/hostname=gpu-0003" in told and "fits-" not in told, told
-        assert any("node selector type=kwok" in label for node in daemon.api.get("/v1/nodes")["nodes"] for label in node["labels"])
+        labels = {label for node in daemon.api.get("/v1/nodes")["nodes"] for label in node["labels"]}
+        assert not [label for label in labels if "selector" in label or "taint" in label or "fits-" in label], labels
     finally:
         cluster.api.delete("/api/v1/nodes/gpu-0050")
         cluster.end_namespace(space)

@@ -113,6 +113,22 @@ def test_only_gpus_that_tarn_chose_are_set(helm):
     assert "NVIDIA_VISIBLE_DEVICES" in policy('{"kube": {"devices": "exact"}}')
 
 
+def test_the_bounds_of_the_service_account(helm):
+    """The policy, and the configuration that agrees with it."""
+    def rendered(*words):
+        made = list(yaml.safe_load_all(run(programs.path("helm"), "template", CHART, "--kube-version", "1.30.0", "--namespace", SPACE, *words)))
+        settings, = [yaml.safe_load(thing["data"]["tarn.yaml"]) for thing in made if thing and thing["kind"] == "ConfigMap"]
+        return [thing for thing in made if thing and thing["kind"].startswith("ValidatingAdmissionPolicy")], settings.get("kube", {}).get("namespaces")
+    made, namespaces = rendered("--set", "serviceAccount.name=scheduler", "--set-json", 'config={"kube": {"schedulers": ["volcano"]}}')
+    assert [thing["apiVersion"] for thing in made] == ["admissionregistration.k8s.io/v1"] * 2 and namespaces == "managed"
+    assert made[0]["spec"]["matchConditions"][0]["expression"] == f'request.userInfo.username == "system:serviceaccount:{SPACE}:scheduler"'
+    assert 'in ["tarn","volcano"]' in str(made[0]) and "kubectl label namespace" in str(made[0])
+    made, namespaces = rendered("--set", "guard.namespaces=all")
+    assert len(made) == 2 and "kubectl label namespace" not in str(made[0]) and namespaces is None
+    made, namespaces = rendered("--set", "guard.enabled=false", "--set-json", 'config={"kube": {"namespaces": "managed"}}')
+    assert not made and namespaces == "managed"
+
+
 def gpus_seen(cluster, space, pod):
     return cluster.api.logs(pod["metadata"]["name"], space).strip()
 
@@ -168,7 +184,7 @@ def test_exporters_on_the_nodes(cluster, helm, installed):
                                        "--set-json", 'exporter.nodeSelector={"kubernetes.io/hostname": "real-0", "nvidia.com/gpu.present": null}', "--set", "exporter.kubelet=/tmp")))
     exporter, = [thing for thing in made if thing and thing["kind"] == "DaemonSet"]
     settings, = [thing for thing in made if thing and thing["kind"] == "ConfigMap"]
-    assert yaml.safe_load(settings["data"]["tarn.yaml"]) == {"kube": {"exporter": 9983}}
+    assert yaml.safe_load(settings["data"]["tarn.yaml"]) == {"kube": {"exporter": 9983, "namespaces": "managed"}}
     roles = [rule for thing in made if thing and thing["kind"] == "ClusterRole" for rule in thing["rules"]]
     assert {"apiGroups": [""], "resources": ["nodes"], "verbs": ["patch"]} in roles
     exporter["spec"]["template"]["spec"]["volumes"][0]["hostPath"]["path"] = "/tmp"

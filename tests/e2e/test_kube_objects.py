@@ -2,9 +2,11 @@
 """Objects of Kubernetes as people write them, with an API server of our own: no cluster is needed."""
 
 import json
+import os
 import subprocess
 
 import pytest
+import yaml
 
 import tarn_test
 from fake_kube import FakeKube
@@ -108,3 +110,51 @@ def test_labels_of_the_engine_appear_nowhere(kube, begin):
         assert "fits-" not in words and "rule-" not in words and "!plugin" not in words, words
     assert "a taint that it does not tolerate" not in say(daemon, "nodes")
     assert "node selector zone=b" in say(daemon, "ls")
+
+
+def test_pods_of_namespaces_without_the_label_wait_where_only_managed_ones_count(kube, begin):
+    """`kube: {namespaces: managed}`, as the chart sets it where its policy lets tarn act in those alone."""
+    kube.add_node("n", A100, nvidia_com__gpu="4")
+    kube.add_pod("plain", {GPU: "1"})
+    daemon = begin("kube: {namespaces: managed}\n")
+    wait_until("it says why", lambda: "namespace default does not have the label tarn.dev/managed=true" in kube.told("plain"))
+    assert kube.node_of("plain") is None and not daemon.api.get("/v1/jobs")["jobs"]
+    kube.put("/api/v1/namespaces", "", {"metadata": {"name": "default", "labels": {"tarn.dev/managed": "false"}}})
+    kube.add_pod("again", {GPU: "1"})
+    wait_until("another value is no consent", lambda: "namespace default does not have" in kube.told("again"))
+    kube.put("/api/v1/namespaces", "", {"metadata": {"name": "default", "labels": {"tarn.dev/managed": "true"}}})
+    wait_until("they run", lambda: kube.node_of("plain") == "n" and kube.node_of("again") == "n")
+    assert "namespaces: managed" in say(daemon, "config", "show")
+
+
+def test_a_suspended_job_of_a_namespace_without_the_label_is_left_alone(kube, begin):
+    kube.add_node("n", A100, nvidia_com__gpu="4")
+    template = {"metadata": {}, "spec": {"schedulerName": "tarn", "containers": [{"name": "m", "image": "x", "resources": {"limits": {GPU: "1"}}}]}}
+    kube.put("/apis/batch/v1/jobs", "default", {
+        "metadata": {"name": "later", "labels": {"tarn.dev/queue": "default"}}, "spec": {"suspend": True, "parallelism": 1, "completions": 1, "template": template}})
+    kube.add_pod("plain", {GPU: "1"})
+    daemon = begin("kube: {namespaces: managed}\n")
+    wait_until("tarn has looked", lambda: kube.told("plain"))
+    found = kube.get("/apis/batch/v1/jobs", "later")
+    assert found["spec"]["suspend"] and "annotations" not in found["metadata"] and not daemon.api.get("/v1/jobs")["jobs"]
+    kube.put("/api/v1/namespaces", "", {"metadata": {"name": "default", "labels": {"tarn.dev/managed": "true"}}})
+    wait_until("tarn starts it", lambda: not kube.get("/apis/batch/v1/jobs", "later")["spec"]["suspend"])
+
+
+def test_the_policy_of_the_manifests_bounds_each_right_to_write():
+    """But those on objects that are tarn's own: of tarn.dev, and the Lease."""
+    with open(os.path.join(tarn_test.HERE, "..", "..", "dist", "kube", "manifests", "tarn.yaml"), encoding="utf-8") as file:
+        made = [thing for thing in yaml.safe_load_all(file) if thing]
+    rights = [rule for thing in made if thing["kind"] == "ClusterRole" for rule in thing["rules"]]
+    policy, = [thing["spec"] for thing in made if thing["kind"] == "ValidatingAdmissionPolicy"]
+    bound, = [thing["spec"] for thing in made if thing["kind"] == "ValidatingAdmissionPolicyBinding"]
+    assert bound == {"policyName": "tarn", "validationActions": ["Deny"]} and policy["failurePolicy"] == "Fail"
+    rules = policy["matchConstraints"]["resourceRules"]
+    assert all(set(rule["operations"]) == {"CREATE", "UPDATE", "DELETE"} for rule in rules)
+    written = {(group, resource) for rule in rights if set(rule["verbs"]) - {"get", "list", "watch"} for group in rule["apiGroups"] for resource in rule["resources"]}
+    assert ("", "pods/binding") in written and ("resource.k8s.io", "resourceclaims/status") in written
+
+    def is_bounded(group, resource):
+        wild = "*/status" if resource.endswith("/status") else "*"
+        return any(group in rule["apiGroups"] and {resource, wild} & set(rule["resources"]) for rule in rules)
+    assert {one for one in written if not is_bounded(*one)} == {("tarn.dev", "queues"), ("tarn.dev", "workloads")}

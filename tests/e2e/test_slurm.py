@@ -177,6 +177,18 @@ def test_the_first_bad_exit_ends_the_others_where_it_is_asked(cluster):
     assert "task 1: exited with exit code 7" in text and "terminating step" in text
 
 
+def test_variables_are_options_of_srun(cluster):
+    """As srun(1) lists them; the command line wins."""
+    _, text = cluster.batch(SMALL + "#SBATCH -n 2\n"
+                            "SLURM_LABELIO=1 srun -n 1 echo a\nSLURM_LABELIO=0 srun -n 1 echo b\n"
+                            "SLURM_KILL_BAD_EXIT=1 srun sh -c '[ $SLURM_PROCID = 1 ] && exit 7; exec sleep 1000'\necho $?\n"
+                            "SLURM_KILL_BAD_EXIT=1 srun -K0 sh -c 'exit $SLURM_PROCID' 2>/dev/null\necho $?\n"
+                            "SLURM_WAIT=x srun true\necho $?\n")
+    assert [line for line in text.splitlines() if not line.startswith(("srun: error: task", "srun: terminating"))] == [
+        "0: a", "b", "7", "1", "srun: error: SLURM_WAIT: --wait: expected seconds, 0 to 86400", "1"], text
+    assert text.count("terminating step") == 1
+
+
 def test_signals_reach_the_tasks(cluster):
     job, text = cluster.batch(SMALL + "#SBATCH -n 2\n"
                               "srun sh -c 'trap \"echo got; exit 0\" USR1; touch up$SLURM_PROCID; while :; do sleep 0.05; done' &\n"
@@ -186,9 +198,9 @@ def test_signals_reach_the_tasks(cluster):
 
 def test_what_a_step_cannot_have_is_refused(cluster):
     _, text = cluster.batch(SMALL + "#SBATCH -n 2 --gpus 1\nsrun -n3 true; echo $?\nsrun --gpus=2 true; echo $?\n"
-                            "srun --mpi=pmix true; echo $?\nsrun -p other true; echo $?\nsrun; echo $?\n"
+                            "srun --mpi=pmi2 true; echo $?\nsrun -p other true; echo $?\nsrun; echo $?\n"
                             "srun --cpu-bind=map_cpu:0 true; echo $?\nsrun none-such; echo $?\n")
-    for words in ("3 tasks need 3 CPUs, and the job has 2", "2 GPUs, and the job has 1", "--mpi=pmix: not supported for several tasks; expected mpirun -np 2",
+    for words in ("3 tasks need 3 CPUs, and the job has 2", "2 GPUs, and the job has 1", "--mpi=pmi2: not supported for several tasks; expected none or pmix",
                   "pool: not for a step", "nothing to run", "--cpu-bind: not supported", "none-such: No such file"):
         assert words in text, (words, text)
     assert [line for line in text.splitlines() if line.isdigit()] == ["1"] * 6 + ["127"]
@@ -325,6 +337,37 @@ def test_sbatch_says_what_slurms_says(cluster):
         said = cluster.slurm("sbatch", *words, status=1)
         assert said.stdout == "" and said.stderr.startswith("sbatch: error: "), said
     assert len(cluster.api.jobs()) == before + 1
+
+
+def test_dependencies_on_tasks_of_arrays(cluster):
+    """One task, the task of the same index, and all of them."""
+    array = cluster.slurm("sbatch", "--parsable", "-c", "0.1", "-a", "1-3", "--wrap",
+                          "until [ -e go$SLURM_ARRAY_TASK_ID ]; do sleep 0.05; done").stdout.strip()
+    one, corresponding, every = (cluster.slurm("sbatch", "--parsable", "-c", "0.1", "-d", words, *more, "--wrap", "true").stdout.strip()
+                                 for words, more in (("afterok:%s_2" % array, ()), ("aftercorr:" + array, ("-a", "2-3")),
+                                                     ("afterok:%s_*" % array, ())))
+    assert "waits for job %s_2 to succeed" % array in cluster.out("why", one)
+    cluster.file("go2", "")
+    assert cluster.api.wait_end(one)["result"] == cluster.api.wait_end(corresponding + "_2")["result"] == "ok"
+    assert cluster.api.job(corresponding + "_3")["state"] == cluster.api.job(every)["state"] == "waiting"
+    cluster.file("go3", "")
+    assert cluster.api.wait_end(corresponding + "_3")["result"] == "ok"
+    assert cluster.api.job(every)["state"] == "waiting"
+    cluster.file("go1", "")
+    assert cluster.api.wait_end(every)["result"] == "ok"
+    assert "it has no task 9" in cluster.slurm("sbatch", "-d", "afterok:%s_9" % array, "--wrap", "true", status=1).stderr
+
+
+def test_singletons_run_one_after_the_other(cluster):
+    for number in range(3):
+        cluster.slurm("sbatch", "-c", "0.1", "-J", "alone", "-d", "singleton", "-o", "out", "--open-mode=append", "--wrap",
+                      "mkdir held && echo %d && sleep 0.1 && rmdir held" % number)
+    last = cluster.slurm("sbatch", "--wait", "-c", "0.1", "-J", "alone", "-d", "singleton", "--wrap", "true")
+    assert last.returncode == 0 and read_file(os.path.join(cluster.work, "out")) == "0\n1\n2\n"
+    other = cluster.slurm("sbatch", "--parsable", "-c", "0.1", "-H", "-J", "alone", "--wrap", "true").stdout.strip()
+    cluster.slurm("sbatch", "--wait", "-c", "0.1", "-J", "different", "-d", "singleton", "--wrap", "true")
+    waiting = cluster.slurm("sbatch", "--parsable", "-c", "0.1", "-J", "alone", "-d", "singleton", "--wrap", "true").stdout.strip()
+    assert other in cluster.out("why", waiting)
 
 
 def test_srun_alone_is_a_job_of_its_own(cluster):
@@ -553,9 +596,8 @@ def test_script_7_is_fed_to_sbatch(cluster):
     ("--ntasks-per-node=4\n--gpus-per-node=4\n--signal=B:SIGSTOP@120", "--signal"),
     ("--ntasks=4\n--gres=gpu:4\n--gres-flags=enforce-binding", "--gres-flags"),
     ("--ntasks=1\n--gres=gpu:1\n--hint=nomultithread\n--array=0-99", "--hint"),
-    ("-J factcomp\n-d singleton", "--dependency"),
 ])
-def test_scripts_8_to_10_are_refused_by_name(cluster, lines, name):
+def test_scripts_8_and_9_are_refused_by_name(cluster, lines, name):
     cluster.file("x.sh", "#!/bin/bash\n" + "".join("#SBATCH %s\n" % line for line in lines.splitlines()) + "srun true\n")
     said = cluster.slurm("sbatch", "x.sh", status=1)
     assert re.match(r"sbatch: error: x\.sh:\d+: %s\b" % name, said.stderr) and said.stdout == "", said.stderr

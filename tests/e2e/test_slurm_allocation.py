@@ -75,7 +75,7 @@ def allocations(daemon, states="PD,R,CG"):
 def test_a_node_is_requested_when_a_job_needs_it(daemon, cluster):
     assert nodes_up(daemon) == [] and not allocations(daemon)
     assert "tarn requests one" in node(daemon, "n1")["reason"]
-    number = submit(daemon, "echo $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES; exit 7", gpus="2")
+    number = submit(daemon, "echo $TARN_HOSTS $CUDA_VISIBLE_DEVICES; exit 7", gpus="2")
     job = daemon.api.wait_end(number)
     assert (job["exit_code"], job["attempt"]) == (7, 1)
     (name,) = allocations(daemon).values()
@@ -85,7 +85,7 @@ def test_a_node_is_requested_when_a_job_needs_it(daemon, cluster):
 
 
 def test_parts_of_gpus_share_one(daemon):
-    numbers = [submit(daemon, "echo $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES $TARN_GPU_MILLI; sleep 1000", gpus="0.5")
+    numbers = [submit(daemon, "echo $TARN_HOSTS $CUDA_VISIBLE_DEVICES $TARN_GPU_MILLI; sleep 1000", gpus="0.5")
                for _ in range(2)]
     for number in numbers:
         daemon.api.wait_state(number, "running")

@@ -52,10 +52,10 @@ def test_each_task_of_an_array_runs_once(daemon, tmp_path):
 
 def test_a_pipeline_passes_its_outputs_from_node_to_node(daemon, cluster):
     number = submit(daemon, name="flow", stages={
-        "make": {"run": "echo $SLURMD_NODENAME; seq 100 > $TARN_OUT/data/numbers", "gpus": str(GPUS), "outputs": ["data"], "where": ["node=n1"]},
-        "sum": {"run": "echo $SLURMD_NODENAME; awk '{s += $1} END {print s}' $TARN_IN/data/numbers > $TARN_OUT/sum/value", "gpus": "1",
+        "make": {"run": "echo $TARN_HOSTS; seq 100 > $TARN_OUT/data/numbers", "gpus": str(GPUS), "outputs": ["data"], "where": ["node=n1"]},
+        "sum": {"run": "echo $TARN_HOSTS; awk '{s += $1} END {print s}' $TARN_IN/data/numbers > $TARN_OUT/sum/value", "gpus": "1",
                 "needs": ["make"], "inputs": ["data"], "outputs": ["sum"], "where": ["node=n2"]},
-        "tell": {"run": "echo $SLURMD_NODENAME; cat $TARN_IN/sum/value", "gpus": "1", "needs": ["sum"], "inputs": ["sum"], "where": ["node=n3"]}})
+        "tell": {"run": "echo $TARN_HOSTS; cat $TARN_IN/sum/value", "gpus": "1", "needs": ["sum"], "inputs": ["sum"], "where": ["node=n3"]}})
     group = daemon.api.wait_group(number, 300)
     assert group["result"] == "ok", group
     said = [daemon.api.output(stage["jobs"][0]["id"]).split() for stage in group["stages"]]

@@ -167,7 +167,10 @@ def test_scale_says_which_machines_are_wanted(daemon, api):
     table = scale().stdout
     assert "h100x8" in table and "on demand" in table and "20.00" in table
     why = api.why(waiting)
-    assert any("with one more h100x8 (20.00 per hour) it would start" in line for line in why["lines"])
+    assert any("with one more h100x8 (20.00 per hour) it would start now" in line for line in why["lines"])
+    added = api.post("/v1/whatif", {"add_nodes": ["1:h100:8"]})
+    moved, = [job for job in added["jobs"] if job["id"] == waiting]
+    assert added["added_nodes"]["per_hour"] == 20 and moved["change"]["in_seconds"] < 2, (added, why)
     api.post("/v1/jobs/%d/cancel" % running)
     api.wait_end(waiting)
     assert api.get("/v1/scale")["wanted"] == []

@@ -139,6 +139,22 @@ def test_a_reservation_in_the_past_is_refused(clocked):
                                               "when": "2020-12-24 14:00-15:00"})
 
 
+def test_a_job_waits_for_the_hours_in_which_its_pool_is_large_enough(daemon):
+    api = daemon.api
+    far = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=5)
+    hours = "%02d:00-%02d:00" % (far.hour, (far.hour + 1) % 24)
+    pools = {"batch": {"max": 1, "during": {"late": {"max": 2}}}}
+    apply(daemon, windows={"late": hours}, pools=pools)
+    with pytest.raises(Refused) as caught:
+        submit(api, 1, gpus=3, pool="batch")
+    assert "pool batch is too small for it" in caught.value.message
+    job = submit(api, 1, gpus=2, pool="batch")
+    why = api.why(job)
+    opens = far.replace(minute=0, second=0, microsecond=0)
+    assert why["kind"] == "pool_max" and why["most"] == 1000, why
+    assert abs(datetime.datetime.fromisoformat(why["expected_start"].replace("Z", "+00:00")) - opens).total_seconds() < 2, why
+
+
 def test_a_job_waits_for_the_cheap_tariff_and_costs_less(clocked):
     clocked.minute_in(7)
     clocked.start()

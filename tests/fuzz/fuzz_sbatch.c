@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "fuzz.h"
-#include "wire/job/sbatch.h"
+#include "wire/job/sbatch/sbatch.h"
 #include "wire/job/submission.h"
 
 enum { WORDS_MAX = 32 };

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 
 #include "lab.h"
 #include "sched/explain/advice.h"
+#include "sched/placement/admit.h"
 
 enum { DAYS = 40, SPANS_MAX = 64, SEEDS = 200 };
 static const usec_t day = USEC_PER_DAY, hour = USEC_PER_HOUR;
@@ -236,6 +238,104 @@ static bool is_clear(const struct event_span *spans, uint32_t count, usec_t from
     return true;
 }
 
+/* A pool whose size is another one while the window `night` is open: that of tell_daily(). */
+static void tell_pool(struct lab *lab, int64_t min, int64_t max, struct event_pool_during *night)
+{
+    night->window = "night";
+    lab_tell(lab, &(struct event){ .kind = EVENT_POOL,
+                                   .pool = { .name = "batch",
+                                             .queue = "",
+                                             .model = "",
+                                             .milli_min = min,
+                                             .milli_max = max,
+                                             .during = night,
+                                             .during_count = 1 } });
+}
+
+static uint64_t submit_to_pool(struct lab *lab, const char *pool, const char *gpus)
+{
+    struct event event = {
+        .kind = EVENT_SUBMIT,
+        .submit = { .id = lab->state->next_id, .name = "j", .user = "ana", .queue = "default" }
+    };
+    struct error err;
+
+    request_default(&event.submit.request);
+    assert_int_equal(request_parse_gpus(&event.submit.request, gpus, &err), 0);
+    snprintf(event.submit.request.pool, sizeof(event.submit.request.pool), "%s", pool);
+    event.submit.request.max_duration = USEC_NEVER;
+    lab_tell(lab, &event);
+    lab_settle(lab);
+    return event.submit.id;
+}
+
+/* Its jobs may outlast the window: one without a limit starts in it, and not before. */
+static void a_pool_that_is_larger_at_night_is_waited_for(void **unused)
+{
+    (void)unused;
+    AUTO(lab) struct lab *lab = machine();
+    struct event_pool_during night = { .milli_min = ABSENT, .milli_max = 4 * GPU_MILLI };
+    usec_t opens = lab->now + 2 * hour;
+    struct why why;
+
+    tell_daily(lab, "night", 2 * hour);
+    tell_pool(lab, 0, GPU_MILLI, &night);
+    uint64_t job = submit_to_pool(lab, "batch", "3");
+    assert_int_equal(lab_job(lab, job)->state, JOB_QUEUED);
+    sched_admit(lab->state, state_request(lab->state, lab_job(lab, job)), QUEUE_DEFAULT, false,
+                &why);
+    assert_int_equal(why.kind, WHY_POOL_MAX);
+    assert_int_equal(first(lab, job, lab->now, &why), opens);
+    assert_int_equal(why.kind, WHY_POOL_MAX);
+    assert_int_equal(first(lab, job, opens + 3 * hour, NULL), opens + day);
+    assert_int_equal(
+        sched_last_opening(lab->brain, lab->inquiry, lab_job(lab, job), opens, opens + 5 * hour),
+        opens + 2 * hour - 1);
+    sched_why(lab->brain, lab->inquiry, lab_job(lab, job), &why, NULL);
+    assert_int_equal(why.kind, WHY_POOL_MAX);
+    assert_int_equal(why.at, opens);
+    assert_false(why.is_forever);
+    lab->now = opens;
+    lab_plan(lab);
+    lab_settle(lab);
+    assert_int_equal(lab_job(lab, job)->state, JOB_GRANTED);
+}
+
+static void what_a_pool_is_kept_at_night_is_free_by_day(void **unused)
+{
+    (void)unused;
+    AUTO(lab) struct lab *lab = machine();
+    struct event_pool_during night = { .milli_min = 4 * GPU_MILLI, .milli_max = ABSENT };
+    usec_t opens = lab->now + 2 * hour;
+    struct why why;
+
+    tell_daily(lab, "night", 2 * hour);
+    tell_pool(lab, 0, 4 * GPU_MILLI, &night);
+    lab->now = opens + hour;
+    uint64_t job = submit_to_pool(lab, "", "1");
+    assert_int_equal(lab_job(lab, job)->state, JOB_QUEUED);
+    assert_int_equal(first(lab, job, lab->now, &why), opens + 2 * hour);
+    assert_int_equal(why.kind, WHY_POOL_MIN);
+    sched_why(lab->brain, lab->inquiry, lab_job(lab, job), &why, NULL);
+    assert_int_equal(why.kind, WHY_POOL_MIN);
+    assert_int_equal(why.at, opens + 2 * hour);
+}
+
+static void more_than_a_pool_ever_has_is_never(void **unused)
+{
+    (void)unused;
+    AUTO(lab) struct lab *lab = machine();
+    struct event_pool_during night = { .milli_min = ABSENT, .milli_max = 2 * GPU_MILLI };
+    struct why why;
+
+    tell_daily(lab, "night", 2 * hour);
+    tell_pool(lab, 0, GPU_MILLI, &night);
+    uint64_t job = submit_to_pool(lab, "batch", "3");
+    sched_admit(lab->state, state_request(lab->state, lab_job(lab, job)), QUEUE_DEFAULT, false,
+                &why);
+    assert_int_equal(why.kind, WHY_NEVER_POOL);
+}
+
 static void openings_are_what_a_look_at_each_minute_finds(void **unused)
 {
     (void)unused;
@@ -284,6 +384,9 @@ int main(void)
         cmocka_unit_test(a_limit_that_ends_before_it_is_advised),
         cmocka_unit_test(no_queue_is_advised_that_the_tariff_bars_too),
         cmocka_unit_test(fewer_gpus_are_not_advised_before_a_window_that_bars_them_too),
+        cmocka_unit_test(a_pool_that_is_larger_at_night_is_waited_for),
+        cmocka_unit_test(what_a_pool_is_kept_at_night_is_free_by_day),
+        cmocka_unit_test(more_than_a_pool_ever_has_is_never),
         cmocka_unit_test(openings_are_what_a_look_at_each_minute_finds),
     };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/job/sbatch.h"
+#include "wire/job/sbatch/sbatch.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -89,6 +89,11 @@ static void slurm_options_become_keys(void **state)
     assert_line("--where !slow,zone=a", "{\"where\":\"!slow,zone=a\"}");
     assert_line("--gpus 0", "{\"gpus\":\"0\"}");
     assert_line("--array=0-99%8", "{\"array\":\"0-99%8\"}");
+    assert_line("-d singleton", "{\"singleton\":true}");
+    assert_line("-d aftercorr:12,afterany:7_3,afterok:8_*,singleton",
+                "{\"depends\":[{\"on\":12,\"task\":\"own\",\"when\":\"ok\"},"
+                "{\"on\":7,\"task\":3,\"when\":\"any\"},{\"on\":8,\"when\":\"ok\"}],"
+                "\"singleton\":true}");
     assert_line("--dependency=afterok:12:13,after:5",
                 "{\"depends\":[{\"on\":12,\"when\":\"ok\"},{\"on\":13,\"when\":\"ok\"},"
                 "{\"on\":5,\"when\":\"started\"}]}");
@@ -419,8 +424,12 @@ static void a_bad_command_line_is_refused_in_words(void **state)
         { "--mem 2P", "--mem: '2P': not a size; expected one like 512M, 20G or 1.5T" },
         { "--mem 2000T", "--mem: '2000T': more than a pebibyte" },
         { "-t x", "--time: 'x': not a duration; expected one like 90s, 1h30m or 2-12:00:00" },
-        { "-d singleton", "--dependency: 'singleton': expected afterok, afterany, afternotok or "
-                          "after" },
+        { "-d expand:3", "--dependency: 'expand': expected afterok, afterany, afternotok, after, "
+                         "aftercorr or singleton" },
+        { "-d singleton:3", "--dependency: 'singleton': expected afterok, afterany, afternotok, "
+                            "after, aftercorr or singleton" },
+        { "-d afterok:1_x", "--dependency: '1_x': expected the number of a job" },
+        { "-d afterok:1_", "--dependency: '1_': expected the number of a job" },
         { "-d afterok", "--dependency: 'afterok': expected numbers of jobs after it, as in "
                         "afterok:12" },
         { "-d afterok:x", "--dependency: 'x': expected the number of a job" },

@@ -41,6 +41,7 @@ class JobKeys(TypedDict, total=False):
     hold: Optional[bool]
     begin: Optional[str]
     depends: Optional[Sequence[Union[JobLike, Mapping[str, Any]]]]
+    singleton: Optional[bool]
     gpus: Union[str, float, Mapping[str, Any], None]
     accelerator: Union[str, Mapping[str, Any], None]
     cpus: Optional[float]

@@ -13,6 +13,8 @@
 #include "api/call.h"
 #include "control/phrases.h"
 
+struct whatif_nodes;
+
 /* values.c */
 json_t *view_time(const struct api *api, usec_t at); /* ISO 8601 in UTC, null for 0 and never */
 json_t *view_edge(const struct api *api, usec_t at); /* the same, of whole seconds of the clock */
@@ -38,8 +40,9 @@ void say_start(const struct api *api, const struct start_estimate *start, struct
 struct advice;
 /* A change that would start the job sooner. */
 json_t *view_advice(const struct api *api, const struct advice *advice);
-/* Nodes with which it would start: a list. */
-json_t *view_node_advice(const struct api *api, const struct job *job);
+/* Nodes of a type with which it would start then; rate: their price per hour, in millionths. */
+json_t *view_node_advice(const struct api *api, const struct whatif_nodes *nodes, int64_t rate,
+                         usec_t start);
 
 /* why_times.c: reasons of time and money; false: the reason is of another kind. */
 /* "maintenance service", "reservation demo, for user ana," */

@@ -129,7 +129,11 @@ static json_t *view_reason(const struct api *api, const struct job *job)
     if (!need || job->run->cancelled_by)
         return text_or_null(job_end_reason(job->run));
     const struct job *on = state_job(state, need->on);
-    text_printf(&text, "needs job %" PRIu64, need->on);
+    text_add(&text, "needs job ");
+    if (on)
+        say_job(state, on, &text);
+    else
+        text_printf(&text, "%" PRIu64, need->on);
     if (on)
         text_printf(&text, " (%s)", on->name);
     text_printf(&text, " %s, but that job ", ends[need->kind < COUNT_OF(ends) ? need->kind : 0]);

@@ -5,7 +5,7 @@
 
 #include "api/view/view.h"
 #include "sched/explain/advice.h"
-#include "sched/explain/wanted_nodes.h"
+#include "wire/whatif_request.h"
 
 /* "25s", "12 min", "1 h 10 min", "2 d 3 h": no more digits than an estimate has. */
 static void say_wait(struct text *text, usec_t wait)
@@ -183,46 +183,18 @@ static const char *advice_name(enum advice_kind kind)
     return names[kind];
 }
 
+static void say_change_start(const struct api *api, bool is_now, usec_t start, struct text *text)
+{
+    text_add(text, is_now ? " it would start now" : " it would start in about ");
+    if (!is_now)
+        say_wait(text, from_now(api, start));
+}
+
 static void say_advice(const struct api *api, const struct advice *advice, struct text *text)
 {
     text_add(text, "with ");
     say_change(api_state(api), advice, text);
-    if (advice->is_now) {
-        text_add(text, " it would start now");
-        return;
-    }
-    text_add(text, " it would start in about ");
-    say_wait(text, from_now(api, advice->start));
-}
-
-/* "with one more h100x8 (20.00 per hour)" */
-static void add_wish(const struct api *api, const struct job *job, json_t *list)
-{
-    const struct state *state = api_state(api);
-    struct scale_plan plan;
-
-    if (state->node_types.count == 0)
-        return;
-    sched_scale(api_brain(api), api->inquiry, api_now(api), &plan);
-    for (size_t i = 0; i < plan.unblocked.count; i++) {
-        const struct scale_wish *wish = &plan.wishes.items[plan.unblocked_by.items[i]];
-        const struct node_type *type = &state->node_types.items[wish->type];
-        if (plan.unblocked.items[i] != job->id)
-            continue;
-        AUTO_RELEASE(text) struct text text = { 0 }, words = { 0 };
-        if (wish->count == 1)
-            text_add(&text, "one");
-        else
-            text_printf(&text, "%" PRIu32, wish->count);
-        text_printf(&text, " more %s%s (%.2f per hour)", wish->is_spot ? "spot " : "", type->name,
-                    (double)wish->price_micro / 1e6);
-        text_printf(&words, "with %s it would start", text.bytes);
-        json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:o, s:s}", "kind", "node_type",
-                                              "change", text_string(&text), "now", 0, "start",
-                                              view_time(api, usec_after(state->now, type->boot)),
-                                              "text", words.bytes));
-    }
-    scale_release(&plan);
+    say_change_start(api, advice->is_now, advice->start, text);
 }
 
 json_t *view_advice(const struct api *api, const struct advice *advice)
@@ -236,10 +208,27 @@ json_t *view_advice(const struct api *api, const struct advice *advice)
                      view_time(api, advice->start), "text", text_string(&text));
 }
 
-json_t *view_node_advice(const struct api *api, const struct job *job)
+/* "one more spot h100x8 (8.00 per hour)" */
+static void say_nodes(const struct whatif_nodes *nodes, int64_t rate, struct text *text)
 {
-    json_t *list = json_array();
+    if (nodes->count == 1)
+        text_add(text, "one");
+    else
+        text_printf(text, "%" PRIu32, nodes->count);
+    text_printf(text, " more %s%s (%.2f per hour)", nodes->is_spot ? "spot " : "", nodes->type,
+                (double)rate / 1e6);
+}
 
-    add_wish(api, job, list);
-    return list;
+json_t *view_node_advice(const struct api *api, const struct whatif_nodes *nodes, int64_t rate,
+                         usec_t start)
+{
+    AUTO_RELEASE(text) struct text text = { 0 }, change = { 0 };
+    bool is_now = start <= api_now(api);
+
+    say_nodes(nodes, rate, &change);
+    text_printf(&text, "with %s", text_string(&change));
+    say_change_start(api, is_now, start, &text);
+    return json_pack("{s:s, s:s, s:b, s:o, s:s}", "kind", "node_type", "change",
+                     text_string(&change), "now", is_now, "start", view_time(api, start), "text",
+                     text_string(&text));
 }

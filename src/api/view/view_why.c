@@ -6,22 +6,20 @@
 #include "api/estimates.h"
 #include "api/view/view.h"
 
-static void say_unit(struct text *text, const char *label, uint64_t unit)
-{
-    text_printf(text, "%s %" PRIu64, label, unit);
-}
-
-/* "job 12", "array 12", "stage prepare", "pipeline digits" */
+/* "job 12", "job 12_3", "array 12", "stage prepare", "pipeline digits" */
 static void say_target(const struct state *state, uint64_t id, struct text *text)
 {
     const struct group *group = state_group(state, id);
+    const struct job *job = state_job(state, id);
 
-    if (!group)
-        say_unit(text, "job", id);
-    else if (group->kind == GROUP_ARRAY)
-        say_unit(text, "array", id);
-    else
+    if (job) {
+        text_add(text, "job ");
+        say_job(state, job, text);
+    } else if (!group || group->kind == GROUP_ARRAY) {
+        text_printf(text, "%s %" PRIu64, group ? "array" : "job", id);
+    } else {
         text_printf(text, "%s %s", group_kind_name(group->kind), group->name);
+    }
 }
 
 static void say_needs(const struct state *state, const struct why *why, struct text *text)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "wire/job/sbatch.h"
+#include "wire/job/sbatch/sbatch.h"
 
 /* Whether its words are numbers of jobs. */
 static bool takes_jobs(const struct command *command)

@@ -12,11 +12,12 @@
 #include "cli/fields.h"
 #include "cli/send.h"
 #include "cli/slurm/slurm.h"
+#include "cli/slurm/srun_mpi.h"
 #include "cli/slurm/srun_share.h"
 #include "cli/slurm/srun_step.h"
 #include "core/job/request.h"
 #include "io/free_port.h"
-#include "wire/job/sbatch.h"
+#include "wire/job/sbatch/sbatch.h"
 #include "wire/reader.h"
 
 enum { TASKS_MAX = 4096, WORDS_MORE = 8 };
@@ -110,15 +111,14 @@ static const struct own {
     { "x11", 0, 'o', OWN_REFUSED, "ssh -X to the machine" },
 };
 
-/* MPI programs find each other by a server that mpirun starts; one task needs none. */
 static int take_mpi(struct srun *srun, const char *value, struct error *err)
 {
-    if (!value)
-        return refuse("mpi", "expected none", err);
-    if (strcmp(value, "list") == 0)
-        return refuse("mpi", "list: none, or mpirun", err);
-    srun->mpi = strcmp(value, "none") == 0 ? NULL : value;
-    return 0;
+    if (value && strcmp(value, "list") == 0) {
+        srun_mpi_list();
+        exit(0);
+    }
+    srun->mpi = value;
+    return value ? 0 : refuse("mpi", "expected none or pmix", err);
 }
 
 static int take_wait(struct srun *srun, const char *value, struct error *err)
@@ -237,6 +237,38 @@ static const struct own *find_own(const char *word, const char **ret_value)
             return &owns[i];
     }
     return NULL;
+}
+
+/* The variables that srun reads as options, by srun(1). The command line wins over them. */
+static const struct {
+    const char *variable, *option;
+} inputs[] = {
+    { "SLURM_EXACT", "--exact" },     { "SLURM_KILL_BAD_EXIT", "--kill-on-bad-exit" },
+    { "SLURM_LABELIO", "--label" },   { "SLURM_MPI_TYPE", "--mpi" },
+    { "SLURM_OVERLAP", "--overlap" }, { "SLURM_WAIT", "--wait" },
+};
+
+/* Of an option without an argument: whether the variable sets it. */
+static bool is_switched_on(const char *value)
+{
+    return value[0] == '\0' || strcmp(value, "yes") == 0 || strtol(value, NULL, 10) != 0;
+}
+
+static int read_variables(struct srun *srun, struct error *err)
+{
+    const char *none;
+
+    for (size_t i = 0; i < COUNT_OF(inputs); i++) {
+        const char *value = getenv(inputs[i].variable);
+        const struct own *own = find_own(inputs[i].option, &none);
+        struct error why;
+        if (!value || (own->argument == 'n' && !is_switched_on(value)))
+            continue;
+        int code = take_own(srun, own, value[0] ? value : NULL, &why);
+        if (code < 0)
+            return error_set(err, code, "%s: %s", inputs[i].variable, why.text);
+    }
+    return 0;
 }
 
 static bool is_without_gpus(const char *word)
@@ -488,13 +520,14 @@ static int64_t limit_of(const json_t *job)
     return limit / USEC_PER_SEC;
 }
 
+/* One task needs no others. */
 static int check_mpi(const struct srun *srun, int64_t tasks, struct error *err)
 {
-    if (!srun->mpi || tasks == 1)
+    if (!srun->mpi || tasks == 1 || strcmp(srun->mpi, "none") == 0 || srun_mpi_has(srun->mpi))
         return 0;
     return error_set(err, -ENOTSUP,
-                     "--mpi=%.40s: not supported for several tasks; expected mpirun -np %" PRId64
-                     " instead of srun, or --mpi=none",
+                     "--mpi=%.40s: not supported for several tasks; expected none or pmix, or "
+                     "mpirun -np %" PRId64 " instead of srun",
                      srun->mpi, tasks);
 }
 
@@ -530,6 +563,7 @@ static int run_step(const struct srun *srun, const json_t *job, int *ret_status,
         .variables = variables_of(job),
         .appends = json_is_true(json_object_get(job, "append")),
         .master_port = wish.tasks > 1 ? free_port_find() : 0,
+        .mpi = srun->mpi && srun_mpi_has(srun->mpi) ? srun->mpi : NULL,
         .has_labels = srun->has_labels,
         .kills_on_bad_exit = srun->kills,
         .wait_s = srun->wait_s,
@@ -576,6 +610,7 @@ static int run_outside(struct srun *srun, int *ret_status, struct error *err)
     AUTO_RELEASE(sending) struct sending sending = { 0 };
     const char *slash = strrchr(srun->command[0], '/');
     AUTO_FREE char *wait = mem_printf("--wait=%d", srun->wait_s);
+    AUTO_FREE char *mpi = mem_printf("--mpi=%s", srun->mpi ? srun->mpi : "none");
 
     if (srun->is_exclusive)
         list_add(&srun->words, exclusive);
@@ -588,6 +623,8 @@ static int run_outside(struct srun *srun, int *ret_status, struct error *err)
             list_add(&srun->words, kill);
         if (srun->wait_s > 0)
             list_add(&srun->words, wait);
+        if (srun->mpi)
+            list_add(&srun->words, mpi);
         list_add(&srun->words, over);
     }
     for (char **word = srun->command; *word; word++)
@@ -628,7 +665,9 @@ int slurm_srun(int argc, char **argv)
     struct error err;
     int status = 0;
 
-    int code = read_words(&srun, argc, argv, &err);
+    int code = read_variables(&srun, &err);
+    if (code == 0)
+        code = read_words(&srun, argc, argv, &err);
     if (code == 0)
         code = check_command(srun.command, &err);
     if (code == 0)

@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/slurm/slurm.h"
+#include "cli/slurm/srun_mpi.h"
 #include "wire/job/pattern.h"
 
 enum { NOT_FOUND = 127, NOT_STARTED = 126, KILL_AFTER_S = 30, CHUNK = 65536, STREAMS = 2 };
@@ -28,6 +29,7 @@ struct task {
      */
     int to[STREAMS], from[STREAMS];
     struct text line[STREAMS];
+    bool is_lost; /* the others would wait for it */
 };
 
 struct running {
@@ -35,6 +37,7 @@ struct running {
     struct task *tasks;
     uint32_t alive;
     int signal_fd;
+    struct srun_mpi mpi;
     int status;
     bool is_ending;  /* the others are asked to end */
     time_t deadline; /* SIGTERM or SIGKILL by then; 0: none */
@@ -225,13 +228,15 @@ static int open_input(const struct srun_step *step, uint32_t rank, int *ret_fd, 
     return 0;
 }
 
-static void become(const struct srun_step *step, uint32_t rank, int input, const int *outputs)
+static void become(const struct running *running, uint32_t rank, int input, const int *outputs)
 {
+    const struct srun_step *step = running->step;
     sigset_t none;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setpgid(0, 0);
     set_environment(step, rank);
+    srun_mpi_set(&running->mpi, rank);
     dup2(input, STDIN_FILENO);
     dup2(outputs[0], STDOUT_FILENO);
     dup2(outputs[1] >= 0 ? outputs[1] : outputs[0], STDERR_FILENO);
@@ -268,7 +273,7 @@ static int start_task(struct running *running, uint32_t rank, struct error *err)
         return code;
     task->pid = fork();
     if (task->pid == 0)
-        become(step, rank, input, outputs);
+        become(running, rank, input, outputs);
     if (task->pid < 0) {
         task->pid = 0;
         return error_set(err, -errno, "fork: %s", strerror(errno));
@@ -361,6 +366,12 @@ static void end_others(struct running *running)
     signal_all(running, SIGTERM);
 }
 
+static void raise_status(struct running *running, int status)
+{
+    if (!running->is_ending && status > running->status) /* not of those that srun itself ends */
+        running->status = status;
+}
+
 static void take_end(struct running *running, uint32_t rank, int result)
 {
     const struct srun_step *step = running->step;
@@ -368,13 +379,12 @@ static void take_end(struct running *running, uint32_t rank, int result)
 
     running->tasks[rank].pid = 0;
     running->alive--;
-    if (!running->is_ending && status > running->status) /* not of those that srun itself ends */
-        running->status = status;
+    raise_status(running, status);
     if (status != 0 && !running->is_ending && WIFSIGNALED(result))
         slurm_fail("task %" PRIu32 ": %s", rank, strsignal(WTERMSIG(result)));
     else if (status != 0 && !running->is_ending)
         slurm_fail("task %" PRIu32 ": exited with exit code %d", rank, status);
-    if (status != 0 && step->kills_on_bad_exit)
+    if ((status != 0 && step->kills_on_bad_exit) || running->tasks[rank].is_lost)
         end_others(running);
     if (step->wait_s > 0 && running->deadline == 0)
         running->deadline = time(NULL) + step->wait_s;
@@ -417,6 +427,28 @@ static void take_signals(struct running *running)
     }
 }
 
+/* A task that is lost ends the step when its own exit status is known. */
+static void take_message(struct running *running)
+{
+    struct pmix_message message;
+
+    if (!srun_mpi_read(&running->mpi, &message) || running->is_ending ||
+        message.rank >= running->step->tasks)
+        return;
+    struct task *task = &running->tasks[message.rank];
+    if (message.is_abort) {
+        slurm_fail("task %u: called PMIx_Abort with status %u", message.rank, message.status);
+        raise_status(running, message.status);
+    } else {
+        slurm_fail("task %u: lost before PMIx_Finalize, which the other tasks wait for",
+                   message.rank);
+        raise_status(running, 1);
+        task->is_lost = true;
+    }
+    if (message.is_abort || task->pid == 0)
+        end_others(running);
+}
+
 static void look_at_time(struct running *running)
 {
     if (running->limit > 0 && !running->is_ending && time(NULL) >= running->limit) {
@@ -446,23 +478,28 @@ static bool has_pipes(const struct running *running)
 
 static void follow(struct running *running)
 {
-    const uint32_t count = running->step->tasks * STREAMS + 1;
+    enum { SIGNALS, MPI, FIRST };
+    const uint32_t count = running->step->tasks * STREAMS + FIRST;
     AUTO_FREE struct pollfd *waits = mem_zero(count, sizeof(waits[0]));
 
     while (running->alive > 0 || has_pipes(running)) {
-        waits[0] = (struct pollfd){ .fd = running->signal_fd, .events = POLLIN };
-        for (uint32_t i = 1; i < count; i++)
-            waits[i] =
-                (struct pollfd){ .fd = running->tasks[(i - 1) / STREAMS].from[(i - 1) % STREAMS],
-                                 .events = POLLIN };
+        waits[SIGNALS] = (struct pollfd){ .fd = running->signal_fd, .events = POLLIN };
+        waits[MPI] = (struct pollfd){ .fd = running->mpi.fd, .events = POLLIN };
+        for (uint32_t i = FIRST; i < count; i++)
+            waits[i] = (struct pollfd){
+                .fd = running->tasks[(i - FIRST) / STREAMS].from[(i - FIRST) % STREAMS],
+                .events = POLLIN
+            };
         if (poll(waits, count, running->deadline > 0 || running->limit > 0 ? 1000 : -1) < 0 &&
             errno != EINTR)
             return;
-        for (uint32_t i = 1; i < count; i++) {
+        for (uint32_t i = FIRST; i < count; i++) {
             if (waits[i].revents)
-                copy_lines(running, (i - 1) / STREAMS, (int)((i - 1) % STREAMS));
+                copy_lines(running, (i - FIRST) / STREAMS, (int)((i - FIRST) % STREAMS));
         }
-        if (waits[0].revents)
+        if (waits[MPI].revents)
+            take_message(running);
+        if (waits[SIGNALS].revents)
             take_signals(running);
         look_at_time(running);
     }
@@ -487,9 +524,14 @@ int srun_step_run(const struct srun_step *step, int *ret_status, struct error *e
 {
     struct running running = { .step = step,
                                .tasks = mem_zero(step->tasks, sizeof(struct task)),
+                               .mpi = { .fd = -1, .life = -1 },
                                .limit = step->limit_s > 0 ? time(NULL) + step->limit_s : 0 };
     int code = open_signals(&running, err);
 
+    if (code == 0 && step->mpi)
+        code = srun_mpi_start(step->mpi, step->number, step->tasks, &running.mpi, err);
+    if (code == -ENOENT && step->tasks == 1) /* a single task has no others to find */
+        code = 0;
     for (uint32_t i = 0; i < step->tasks; i++)
         running.tasks[i] = (struct task){ .to = { -1, -1 }, .from = { -1, -1 } };
     for (uint32_t i = 0; i < step->tasks && code == 0; i++)
@@ -503,6 +545,7 @@ int srun_step_run(const struct srun_step *step, int *ret_status, struct error *e
                 close(running.tasks[i].to[k]);
         }
     }
+    srun_mpi_stop(&running.mpi);
     close(running.signal_fd);
     free(running.tasks);
     *ret_status = running.status;

@@ -22,6 +22,7 @@ struct srun_step {
     const char *gpu_variable;           /* NULL: none */
     const char *output, *error, *input; /* patterns with %t and the like; NULL: those of srun */
     const char *directory;              /* NULL: this one */
+    const char *mpi;                    /* how the tasks find each other; NULL: they do not */
     char *const *variables;             /* "NAME=VALUE", NULL-terminated; NULL: none */
     uint16_t master_port;               /* where the tasks of a gang meet */
     bool appends, has_labels, kills_on_bad_exit;

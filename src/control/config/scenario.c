@@ -92,7 +92,8 @@ static const struct node_type *find_type(const struct state *state,
                                          const struct whatif_nodes *nodes)
 {
     LIST_EACH (const struct node_type, type, &state->node_types) {
-        if (type->gpus == nodes->gpus && strcmp(type->model, nodes->model) == 0)
+        if (nodes->type[0] ? strcmp(type->name, nodes->type) == 0
+                           : type->gpus == nodes->gpus && strcmp(type->model, nodes->model) == 0)
             return type;
     }
     return NULL;
@@ -116,6 +117,7 @@ static void add_node(const struct scenario *scenario, const struct whatif_nodes 
                            .node = { .name = name,
                                      .cpu_milli = plenty_cpu_milli,
                                      .memory_mib = plenty_memory_mib,
+                                     .spot = nodes->is_spot,
                                      .reason = "",
                                      .rack = "",
                                      .block = "" } };

@@ -20,6 +20,11 @@
 /* The MIG mode that its devices must have, if they support it. */
 enum pool_mig { POOL_MIG_ANY, POOL_MIG_OFF, POOL_MIG_ON };
 
+/* In milli-GPUs. */
+struct pool_size {
+    int64_t min, max;
+};
+
 /* Another size while a window is open. */
 struct pool_during {
     uint32_t window;              /* number in the agenda */

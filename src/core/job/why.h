@@ -55,6 +55,11 @@ static inline bool why_is_of_quota(enum why_kind kind)
 {
     return kind == WHY_QUOTA || kind == WHY_USER_LIMIT || kind == WHY_LENT;
 }
+/* There is room, but not for its pool. */
+static inline bool why_is_of_pool(enum why_kind kind)
+{
+    return kind == WHY_POOL_MAX || kind == WHY_POOL_MIN;
+}
 /* Devices, CPUs or memory are missing. */
 static inline bool why_lacks_room(enum why_kind kind)
 {

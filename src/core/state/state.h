@@ -183,6 +183,9 @@ usec_t state_mtbf(const struct state *state, const struct job *job);
 /* The limits of a queue at a future time, as far as windows are known. */
 void state_quota_at(const struct state *state, uint32_t queue, uint32_t resource, usec_t at,
                     struct quota *ret);
+/* The size of a dynamic pool at a time; 0: in force. USEC_NEVER: its least minimum and its largest
+ * maximum from now on. A maximum of 0 is no bound. */
+void state_pool_at(const struct state *state, uint32_t pool, usec_t at, struct pool_size *ret);
 
 /* How much of each resource a lease takes. */
 void amounts_of_lease(const struct state *state, const struct lease *lease, struct amounts *ret);

@@ -34,17 +34,61 @@ static void set_queue(struct state *state, struct queue *queue)
     }
 }
 
-static void set_pool(struct state *state, struct pool *pool)
+/* What the windows that are open at a time leave of its usual size. */
+static struct pool_size pool_size_at(const struct state *state, const struct pool *pool, usec_t at)
 {
-    pool->milli_min = pool->base_min;
-    pool->milli_max = pool->base_max;
+    struct pool_size size = { pool->base_min, pool->base_max };
+
     for (size_t i = 0; i < pool->during.count; i++) {
         const struct pool_during *during = &pool->during.items[i];
-        if (!is_open(state, during->window, state->now))
+        if (!is_open(state, during->window, at))
             continue;
-        pool->milli_min = during->milli_min != ABSENT ? during->milli_min : pool->milli_min;
-        pool->milli_max = during->milli_max != ABSENT ? during->milli_max : pool->milli_max;
+        size.min = during->milli_min != ABSENT ? during->milli_min : size.min;
+        size.max = during->milli_max != ABSENT ? during->milli_max : size.max;
     }
+    return size;
+}
+
+static void set_pool(struct state *state, struct pool *pool)
+{
+    struct pool_size size = pool_size_at(state, pool, state->now);
+
+    pool->milli_min = size.min;
+    pool->milli_max = size.max;
+}
+
+static usec_t next_edge(const struct state *state, const struct pool *pool, usec_t at)
+{
+    usec_t next = USEC_NEVER;
+
+    for (size_t i = 0; i < pool->during.count; i++) {
+        usec_t edge =
+            window_next_edge(state->agenda.windows.items[pool->during.items[i].window], at);
+        next = edge < next ? edge : next;
+    }
+    return next;
+}
+
+static void widen(struct pool_size *size, struct pool_size other)
+{
+    size->min = other.min < size->min ? other.min : size->min;
+    if (size->max != 0 && (other.max == 0 || other.max > size->max))
+        size->max = other.max;
+}
+
+void state_pool_at(const struct state *state, uint32_t number, usec_t at, struct pool_size *ret)
+{
+    const struct pool *pool = &state->pools.items[number];
+
+    *ret = (struct pool_size){ pool->milli_min, pool->milli_max };
+    if (at == 0 || pool->during.count == 0)
+        return;
+    if (at != USEC_NEVER) {
+        *ret = pool_size_at(state, pool, at);
+        return;
+    }
+    for (at = next_edge(state, pool, state->now); at != USEC_NEVER; at = next_edge(state, pool, at))
+        widen(ret, pool_size_at(state, pool, at));
 }
 
 void state_set_times(struct state *state)

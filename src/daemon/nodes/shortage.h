@@ -2,7 +2,7 @@
 #ifndef DAEMON_NODES_SHORTAGE_H
 #define DAEMON_NODES_SHORTAGE_H
 
-/* shortage - pauses this machine while it lacks processes, descriptors, threads or memory
+/* shortage - pauses this machine while it lacks processes, descriptors, threads, memory or disk
  *
  * A start that failed for this reason is no fault of the job, which is queued again
  * (ENGINE_RETURNED). The node is drained with a reason that begins with NODE_SHORTAGE, so that the

@@ -251,14 +251,19 @@ void kube_workloads_manage(struct kube_workloads *workloads, const char *namespa
         map_remove(&workloads->managed, key);
 }
 
+bool workload_is_managed(const struct kube_workloads *workloads, const struct kube_pod *pod)
+{
+    uint64_t ignored;
+
+    return map_get(&workloads->managed, map_hash(pod->namespace, strlen(pod->namespace)), &ignored);
+}
+
 bool workload_is_suspended(const struct kube_workloads *workloads, const struct workload *workload)
 {
     const struct kube_pod *pod = workload->suspended;
-    uint64_t ignored;
+    bool needs = workload->needs_managed || workloads->options.rules->kube_managed_only;
 
-    return pod && (!workload->needs_managed ||
-                   map_get(&workloads->managed, map_hash(pod->namespace, strlen(pod->namespace)),
-                           &ignored));
+    return pod && (!needs || workload_is_managed(workloads, pod));
 }
 
 /* ---- what its pods are told ---- */

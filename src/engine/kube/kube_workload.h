@@ -86,6 +86,8 @@ void workload_wake(struct kube_workloads *workloads, struct workload *workload);
 void workload_format_name(const struct workload *workload, char *ret, size_t size);
 void workload_name_mirror(struct kube_workloads *workloads, struct workload *workload,
                           const struct kube_pod *pod);
+/* Whether the namespace of a pod has the label that makes its pods tarn's. */
+bool workload_is_managed(const struct kube_workloads *workloads, const struct kube_pod *pod);
 /* Whether it waits for tarn as a suspended Job, not for another queue. */
 bool workload_is_suspended(const struct kube_workloads *workloads, const struct workload *workload);
 

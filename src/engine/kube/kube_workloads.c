@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kube/kube_workloads.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,6 +155,24 @@ static const char *stated_queue(const struct workload *workload, const struct ku
     return workload->queue ? workload->queue : "";
 }
 
+static bool is_outside(const struct kube_workloads *workloads, const struct kube_pod *pod)
+{
+    return workloads->options.rules->kube_managed_only && !workload_is_managed(workloads, pod);
+}
+
+/* What its job is made from; NULL: err says why it cannot have one. */
+static char *describe(const struct kube_workloads *workloads, const struct workload *workload,
+                      const struct kube_pod **pods, const char *queue, struct error *err)
+{
+    if (!is_outside(workloads, pods[0]))
+        return kube_document(pods, workload->size, queue, workloads->nodes, err);
+    error_set(err, -EPERM,
+              "namespace %s does not have the label " KUBE_MANAGED
+              "=true, which `kube: {namespaces: managed}` requires",
+              pods[0]->namespace);
+    return NULL;
+}
+
 static void arrive(struct kube_workloads *workloads, struct workload *workload)
 {
     const struct engine_reports *reports = &workloads->options.reports;
@@ -165,12 +184,12 @@ static void arrive(struct kube_workloads *workloads, struct workload *workload)
     AUTO_FREE const struct kube_pod **pods = pods_of(workload);
     const struct kube_pod *first = pods[0];
     const char *queue = stated_queue(workload, first);
-    AUTO_FREE char *document = kube_document(pods, workload->size, queue, workloads->nodes, &err);
+    AUTO_FREE char *document = describe(workloads, workload, pods, queue, &err);
     if (!document) {
         AUTO_FREE char *words = mem_printf("tarn cannot schedule it: %s", err.text);
+        bool is_soon = first->claims || first->resource_claims || is_outside(workloads, first);
         workload_say(workloads, workload, words, true);
-        workload->due = uv_now(workloads->options.loop) +
-                        (first->claims || first->resource_claims ? CLAIM_MS : AGAIN_MS);
+        workload->due = uv_now(workloads->options.loop) + (is_soon ? CLAIM_MS : AGAIN_MS);
         return;
     }
     kube_nodes_report(workloads->nodes, false); /* labels that the document requires */

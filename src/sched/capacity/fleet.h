@@ -38,7 +38,8 @@ struct fleet {
     bool ignores_health; /* drained, down and faulty devices count as if they were usable */
     LIST(struct fleet_node) nodes;
     LIST(struct fleet_slot) slots;
-    LIST(int64_t) pools;                /* milli-GPUs that each pool's jobs hold */
+    LIST(int64_t) pools; /* milli-GPUs that each pool's jobs hold */
+    usec_t pools_at;     /* their sizes are those of this time (state_pool_at()); 0: in force */
     LIST(struct fleet_company) company; /* of jobs with labels or anti-affinity alone */
     uint32_t *log;                      /* the last FLEET_LOG_SIZE nodes that changed */
     uint64_t changes;                   /* changes so far: the position of the next one */

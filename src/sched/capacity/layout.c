@@ -221,6 +221,23 @@ static void describe_slots(struct layout *layout, const struct state *state)
     }
 }
 
+/* At any time: answers are about other hours, too. */
+static void note_pool(struct layout *layout, const struct pool *pool)
+{
+    bool has_min = pool->base_min > 0, has_max = pool->base_max > 0;
+
+    for (size_t i = 0; i < pool->during.count; i++) {
+        const struct pool_during *during = &pool->during.items[i];
+        has_min |= during->milli_min > 0;
+        has_max |= during->milli_max > 0;
+    }
+    if (pool->is_removed)
+        return;
+    layout->has_static_pools |= pool->is_static;
+    layout->has_mins |= !pool->is_static && has_min;
+    layout->has_bounds |= !pool->is_static && (has_min || has_max);
+}
+
 void layout_make(struct layout *layout, const struct state *state)
 {
     layout->version++;
@@ -232,13 +249,8 @@ void layout_make(struct layout *layout, const struct state *state)
         list_add(&layout->nodes,
                  (struct layout_node){ .is_up = node_is_usable(&state->nodes.items[i]),
                                        .is_spot = state->nodes.items[i].is_spot });
-    for (size_t i = 1; i < state->pools.count; i++) {
-        const struct pool *pool = &state->pools.items[i];
-        layout->has_static_pools |= pool->is_static && !pool->is_removed;
-        layout->has_mins |= !pool->is_static && !pool->is_removed && pool->milli_min > 0;
-        layout->has_bounds |=
-            !pool->is_static && !pool->is_removed && (pool->milli_min > 0 || pool->milli_max > 0);
-    }
+    for (size_t i = 1; i < state->pools.count; i++)
+        note_pool(layout, &state->pools.items[i]);
     pack_slots(layout, state);
     describe_slots(layout, state);
     layout->rack_count = number_places(layout, state, false);

@@ -4,6 +4,14 @@
 #include <assert.h>
 #include <string.h>
 
+static struct pool_size size_of(const struct state *state, const struct fleet *fleet, uint32_t pool)
+{
+    struct pool_size size;
+
+    state_pool_at(state, pool, fleet->pools_at, &size);
+    return size;
+}
+
 /* What this dynamic pool, unless it is the job's own, is promised and does not use. */
 static int64_t promised_to(const struct state *state, const struct fleet *fleet, uint32_t own,
                            uint32_t number)
@@ -12,9 +20,10 @@ static int64_t promised_to(const struct state *state, const struct fleet *fleet,
     int64_t held = fleet->pools.items[number];
 
     assert(held >= 0);
-    if (number == own || pool->is_static || pool->is_removed || held >= pool->milli_min)
+    if (number == own || pool->is_static || pool->is_removed)
         return 0;
-    return pool->milli_min - held;
+    int64_t min = size_of(state, fleet, number).min;
+    return held < min ? min - held : 0;
 }
 
 static bool may_use(const struct state *state, const struct fleet *fleet,
@@ -125,12 +134,13 @@ bool pool_limit_allows(const struct state *state, const struct fleet *fleet, uin
     if (wanted == 0)
         return true;
     held += is_taken ? 0 : wanted;
-    if (pool->milli_max > 0 && held > pool->milli_max) {
+    int64_t most = size_of(state, fleet, own).max;
+    if (most > 0 && held > most) {
         *why = (struct why){ .kind = WHY_POOL_MAX,
                              .pool = own,
                              .wanted = wanted,
-                             .most = pool->milli_max,
-                             .free = pool->milli_max - (held - wanted) };
+                             .most = most,
+                             .free = most - (held - wanted) };
         return false;
     }
     return mins_allow(state, fleet, own, slices, count, wanted, why);

@@ -101,7 +101,7 @@ static void why_no_room(struct inquiry *inquiry, const struct brain *brain, cons
         *why = *admitted;
         return;
     }
-    if (why->kind == WHY_POOL_MAX || why->kind == WHY_POOL_MIN)
+    if (why_is_of_pool(why->kind))
         return; /* there was room, but not for this pool */
     arena_clear(&own->arena);
     uint64_t apart = kept_apart_by(own, &query);
@@ -163,9 +163,14 @@ static void why_for_ever(struct inquiry *inquiry, const struct brain *brain, con
 {
     struct why shut;
 
-    if (why_is_never(why->kind) ||
-        sched_first_opening(brain, inquiry, job, brain->state->now, &shut) != USEC_NEVER)
+    if (why_is_never(why->kind))
         return;
+    usec_t opening = sched_first_opening(brain, inquiry, job, brain->state->now, &shut);
+    if (opening != USEC_NEVER) {
+        if (why_is_of_pool(shut.kind) && why_is_of_pool(why->kind))
+            why->at = opening;
+        return;
+    }
     *why = shut;
     why->is_forever = true;
     why->at = USEC_NEVER;
@@ -190,7 +195,8 @@ void sched_why(const struct brain *brain, struct inquiry *inquiry, const struct 
         !why_is_of_quota(ret_why->kind) && !is_beyond_limits(brain->state, job, ret_why))
         why_no_room(inquiry, brain, job, ret_why);
     why_for_ever(inquiry, brain, job, ret_why);
-    if (job != job->pending_bucket->first && !why_is_of_time(ret_why->kind))
+    bool is_of_time = why_is_of_time(ret_why->kind) || why_is_of_pool(ret_why->kind);
+    if (job != job->pending_bucket->first && !is_of_time)
         ret_why->at = 0; /* the promise is the head's */
     for (const struct job *at = job->pending_bucket->first; ret_ahead && at != job;
          at = at->pending_next)

@@ -11,6 +11,8 @@
 
 enum { EDGES_MOST = 512 };
 
+typedef LIST(const struct window *) window_list;
+
 /* The calendar of one job. */
 struct calendar_of_job {
     struct brain *own;
@@ -18,21 +20,35 @@ struct calendar_of_job {
     const struct job *job;
     struct amounts wanted;
     usec_t stay;
-    usec_t begin; /* its begin time, or when its budgets allow it */
-    LIST(const struct window *) windows;
+    usec_t begin;        /* its begin time, or when its budgets allow it */
+    window_list windows; /* it must fit between them */
+    window_list sizes;   /* that change pools: only its start must fit */
 };
 
 /* ---- which windows ---- */
 
-static void add_window(struct calendar_of_job *calendar, uint32_t number)
+static void add_window(const struct calendar_of_job *calendar, window_list *list, uint32_t number)
 {
     const struct window *window = calendar->own->state->agenda.windows.items[number];
 
-    for (size_t i = 0; i < calendar->windows.count; i++) {
-        if (calendar->windows.items[i] == window)
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i] == window)
             return;
     }
-    list_add(&calendar->windows, window);
+    list_add(list, window);
+}
+
+/* Its own pool, and those for which something may be kept free. */
+static void add_sizes(struct calendar_of_job *calendar)
+{
+    const struct state *state = calendar->own->state;
+
+    if (state_request(state, calendar->job)->gpu_alternatives == 0)
+        return;
+    LIST_EACH (const struct pool, pool, &state->pools) {
+        for (size_t i = 0; i < pool->during.count && !pool->is_removed; i++)
+            add_window(calendar, &calendar->sizes, pool->during.items[i].window);
+    }
 }
 
 static void add_windows(struct calendar_of_job *calendar)
@@ -44,7 +60,8 @@ static void add_windows(struct calendar_of_job *calendar)
     LIST_EACH (const struct keepout, keepout, &keepouts->items) {
         struct keepout_ask ask = { calendar->job->queue, calendar->job->user, 0, USEC_NEVER };
         if (keepout->reservation != last && keepout_bars(keepout, state, &ask))
-            add_window(calendar, state->agenda.reservations.items[keepout->reservation].window);
+            add_window(calendar, &calendar->windows,
+                       state->agenda.reservations.items[keepout->reservation].window);
         last = keepout->reservation;
     }
     for (uint32_t at = calendar->job->queue; at != QUEUE_NONE;
@@ -52,7 +69,7 @@ static void add_windows(struct calendar_of_job *calendar)
         const struct queue *queue = &state->queues.items[at];
         for (size_t i = 0; i < queue->during.count; i++) {
             if (calendar->wanted.of[queue->during.items[i].resource] > 0)
-                add_window(calendar, queue->during.items[i].window);
+                add_window(calendar, &calendar->windows, queue->during.items[i].window);
         }
     }
 }
@@ -70,10 +87,12 @@ static void calendar_start(struct calendar_of_job *calendar, const struct brain 
     usec_t budget = budget_opens_at(state, job, &calendar->wanted);
     calendar->begin = budget > job->begin ? budget : job->begin;
     add_windows(calendar);
+    add_sizes(calendar);
 }
 
 static void calendar_release(struct calendar_of_job *calendar)
 {
+    list_release(&calendar->sizes);
     list_release(&calendar->windows);
 }
 
@@ -131,6 +150,37 @@ static bool are_barred(const struct calendar_of_job *calendar, const struct keep
     return false;
 }
 
+/* On nodes with nothing on them, with the pools of a time. */
+static struct place_query empty_query(const struct calendar_of_job *calendar, usec_t at)
+{
+    struct fleet *empty = empty_fleet(calendar->inquiry);
+    struct place_query query =
+        brain_query_ahead(calendar->own, calendar->job, empty, PLACE_QUOTA_NONE);
+
+    empty->pools_at = at;
+    query.from = at;
+    query.cells = NULL;
+    query.labels = query.apart = 0;
+    query.ignore_health = true;
+    arena_clear(&calendar->own->arena);
+    return query;
+}
+
+static bool pools_allow(const struct calendar_of_job *calendar, usec_t at, struct why *why)
+{
+    struct lease lease;
+    struct why lack;
+
+    if (calendar->sizes.count == 0)
+        return true;
+    struct place_query query = empty_query(calendar, at);
+    query.keepouts = NULL;
+    if (place_job(&query, &calendar->own->arena, &lease, &lack) || !why_is_of_pool(lack.kind))
+        return true;
+    *why = lack;
+    return false;
+}
+
 static bool reservations_allow(const struct calendar_of_job *calendar, usec_t at, struct why *why)
 {
     struct brain *own = calendar->own;
@@ -140,13 +190,7 @@ static bool reservations_allow(const struct calendar_of_job *calendar, usec_t at
 
     if (!are_barred(calendar, &ask))
         return true;
-    struct place_query query =
-        brain_query_ahead(own, job, empty_fleet(calendar->inquiry), PLACE_QUOTA_NONE);
-    query.from = at;
-    query.cells = NULL;
-    query.labels = query.apart = 0;
-    query.ignore_health = true;
-    arena_clear(&own->arena);
+    struct place_query query = empty_query(calendar, at);
     if (place_job(&query, &own->arena, &lease, NULL))
         return true;
     query.keepouts = NULL;
@@ -225,7 +269,8 @@ static bool may_start(const struct calendar_of_job *calendar, usec_t at, struct 
         *why = (struct why){ .kind = WHY_TARIFF };
         return false;
     }
-    return windows_allow(calendar, known, why) && reservations_allow(calendar, known, why);
+    return windows_allow(calendar, known, why) && reservations_allow(calendar, known, why) &&
+           pools_allow(calendar, at, why);
 }
 
 bool sched_may_start_at(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
@@ -244,6 +289,22 @@ bool sched_may_start_at(const struct brain *brain, struct inquiry *inquiry, cons
 
 /* ---- over time ---- */
 
+static usec_t next_edge_in(const window_list *windows, usec_t at)
+{
+    usec_t next = USEC_NEVER;
+
+    LIST_EACH (const struct window *const, window, windows) {
+        usec_t edge = window_next_edge(*window, at);
+        next = edge < next ? edge : next;
+    }
+    return next;
+}
+
+static usec_t earlier(usec_t a, usec_t b)
+{
+    return a < b ? a : b;
+}
+
 /* The next time after `at` when something opens or shuts. */
 static usec_t next_edge(const struct calendar_of_job *calendar, usec_t at)
 {
@@ -251,11 +312,8 @@ static usec_t next_edge(const struct calendar_of_job *calendar, usec_t at)
     usec_t tariff = tariff_opens_at(calendar->own->state, calendar->job, at);
 
     next = tariff > at && tariff < next ? tariff : next;
-    LIST_EACH (const struct window *const, window, &calendar->windows) {
-        usec_t edge = window_next_edge(*window, at);
-        next = edge < next ? edge : next;
-    }
-    return next;
+    return earlier(
+        next, earlier(next_edge_in(&calendar->windows, at), next_edge_in(&calendar->sizes, at)));
 }
 
 /* The reason is the first that is neither a begin time nor the next period of a budget: those pass.
@@ -298,7 +356,9 @@ static void try_moment(const struct calendar_of_job *calendar, usec_t at, usec_t
         *last = at;
 }
 
-/* What shuts at an edge is open until the job would reach it. */
+/* What shuts at an edge is open until the job would reach it, or until then if only its start
+ * counts.
+ */
 usec_t sched_last_opening(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
                           usec_t from, usec_t until)
 {
@@ -313,9 +373,11 @@ usec_t sched_last_opening(const struct brain *brain, struct inquiry *inquiry, co
         usec_t before = calendar.stay < at ? at - calendar.stay : 0;
         if (at == USEC_NEVER || (at > until && before > until))
             break;
-        try_moment(&calendar, at, until, &last);
         if (before >= from)
             try_moment(&calendar, before, until, &last);
+        if (at - 1 >= from)
+            try_moment(&calendar, at - 1, until, &last);
+        try_moment(&calendar, at, until, &last);
     }
     calendar_release(&calendar);
     return last;
@@ -338,20 +400,26 @@ void sched_next_edges(const struct brain *brain, struct inquiry *inquiry, const 
     calendar_release(&calendar);
 }
 
-usec_t sched_calendar_end(const struct brain *brain, struct inquiry *inquiry, const struct job *job)
+static usec_t known_until(const window_list *windows)
 {
-    struct calendar_of_job calendar;
     usec_t end = USEC_NEVER;
 
-    calendar_start(&calendar, brain, inquiry, job);
-    LIST_EACH (const struct window *const, item, &calendar.windows) {
+    LIST_EACH (const struct window *const, item, windows) {
         const struct window *window = *item;
         if (longest_gap(window) == USEC_NEVER)
             continue;
         usec_t last = window->spans.items[window->spans.count - 1].until;
-        usec_t until = window->until > last ? window->until : last;
-        end = until < end ? until : end;
+        end = earlier(end, window->until > last ? window->until : last);
     }
+    return end;
+}
+
+usec_t sched_calendar_end(const struct brain *brain, struct inquiry *inquiry, const struct job *job)
+{
+    struct calendar_of_job calendar;
+
+    calendar_start(&calendar, brain, inquiry, job);
+    usec_t end = earlier(known_until(&calendar.windows), known_until(&calendar.sizes));
     calendar_release(&calendar);
     return end;
 }

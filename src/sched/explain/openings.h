@@ -5,16 +5,18 @@
 /* openings - when the calendar lets a waiting job start, whatever else runs
  *
  * Asked of an empty cluster: the begin time of the job, reservations, the windows and the tariff of
- * its queues, and budgets that are spent. Outside of the openings the job certainly does not start.
+ * its queues, the sizes of pools in windows, and budgets that are spent. Outside of the openings
+ * the job certainly does not start.
  *
  * A window is known for some time ahead (window.h). After its last span it is taken to repeat: if
- * none of the known gaps between its spans is long enough for the job, no later one is.
+ * none of the known gaps between its spans is long enough for the job, no later one is. A size of a
+ * pool holds for starts only: a job may outlast the window.
  */
 
 #include "sched/explain/questions.h"
 
 /* Whether the job may start at a time. False: ret_why (may be NULL) is BEGIN, RESERVATION, WINDOW,
- * TARIFF or BUDGET. */
+ * TARIFF, BUDGET, POOL_MAX or POOL_MIN. */
 bool sched_may_start_at(const struct brain *brain, struct inquiry *inquiry, const struct job *job,
                         usec_t at, struct why *ret_why);
 

@@ -45,21 +45,28 @@ static bool may_hold(struct empty *empty, const struct place_query *query)
     return is_held;
 }
 
-static bool fits(struct empty *empty, const struct request *request, uint32_t queue,
-                 enum place_quota quota, bool ignore_health, struct why *ret_why)
+static struct place_query query_of(struct empty *empty, const struct request *request,
+                                   uint32_t queue, enum place_quota quota)
 {
-    struct place_query query = { .state = empty->state,
+    return (struct place_query){ .state = empty->state,
                                  .scorer = &empty->scorer,
                                  .fleet = &empty->fleet,
                                  .request = request,
                                  .queue = queue,
                                  .user = QUOTA_NOBODY,
                                  .is_preemptible = empty->is_preemptible,
-                                 .quota = quota,
-                                 .ignore_health = ignore_health };
+                                 .quota = quota };
+}
+
+static bool fits(struct empty *empty, const struct request *request, uint32_t queue,
+                 enum place_quota quota, bool ignore_health, struct why *ret_why)
+{
+    struct place_query query = query_of(empty, request, queue, quota);
     struct lease lease;
 
+    query.ignore_health = ignore_health;
     empty->fleet.ignores_health = ignore_health;
+    empty->fleet.pools_at = USEC_NEVER;
     assert(empty->fleet.nodes.count == empty->state->nodes.count);
     arena_clear(&empty->arena);
     if (!may_hold(empty, &query)) {
@@ -162,6 +169,24 @@ static void name_what_is_never(struct empty *empty, const struct request *reques
     *why = (struct why){ .kind = WHY_NEVER_GANG, .wanted = request->members };
 }
 
+/* Not in the pools of their size now, but of some other hour. */
+static bool waits_for_pool(struct empty *empty, const struct request *request, uint32_t queue,
+                           struct why *ret_why)
+{
+    struct place_query query = query_of(empty, request, queue, PLACE_QUOTA_EVER);
+    struct lease lease;
+    struct why why;
+
+    empty->fleet.pools_at = 0;
+    arena_clear(&empty->arena);
+    query.ignore_health = empty->fleet.ignores_health = true;
+    if (place_job(&query, &empty->arena, &lease, &why) ||
+        (why.kind != WHY_POOL_MAX && why.kind != WHY_POOL_MIN))
+        return false;
+    *ret_why = why;
+    return true;
+}
+
 /* Does its spot rule leave out every node that it could have, were they empty? */
 static bool is_left_out(struct empty *empty, const struct request *request, uint32_t queue)
 {
@@ -195,6 +220,8 @@ void sched_admit(const struct state *state, const struct request *request, uint3
             *ret_why = (struct why){ .kind = WHY_UNUSABLE, .wanted = why.wanted, .free = why.free };
         else if (is_left_out(&empty, request, queue))
             *ret_why = (struct why){ .kind = WHY_SPOT, .wanted = request->spot };
+        else
+            waits_for_pool(&empty, &any, queue, ret_why);
     }
     scorer_release(&empty.scorer);
     fragmentation_release(&empty.typical);

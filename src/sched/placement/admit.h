@@ -8,7 +8,8 @@
 #include "core/job/why.h"
 #include "core/state/state.h"
 
-/* Could a job like this ever run here? WHY_NONE, WHY_UNUSABLE, WHY_SPOT, or a `never`. */
+/* Could a job like this ever run here? WHY_NONE, WHY_UNUSABLE, WHY_SPOT, a `never`, or POOL_MAX or
+ * POOL_MIN: only while other windows are open. */
 void sched_admit(const struct state *state, const struct request *request, uint32_t queue,
                  bool is_preemptible, struct why *ret_why);
 

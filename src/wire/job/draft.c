@@ -420,10 +420,29 @@ static int read_array(const struct draft_key *key, struct job_draft *draft)
     return key_check(key, code);
 }
 
-/* {on: 12, when: ok}, or 12 */
+/* task: 3, or own */
+static int read_depend_task(const struct reader *reader, const json_t *item,
+                            struct draft_depend *depend)
+{
+    static const char *const words[] = { "own", NULL };
+    const json_t *value = json_object_get(item, "task");
+    int64_t index = 0;
+    size_t word;
+    int code = 0;
+
+    if (json_is_string(value))
+        code = reader_word(reader, item, "task", words, &word);
+    else if (value)
+        code = reader_integer(reader, item, "task", 0, SUBMISSION_ARRAY_INDEX_MAX, &index);
+    depend->of = !value ? DEPEND_ALL : json_is_string(value) ? DEPEND_OWN_TASK : DEPEND_TASK;
+    depend->task = (uint32_t)index;
+    return code;
+}
+
+/* {on: 12, when: ok}, {on: 12, task: 3}, or 12 */
 static int read_depend(const struct reader *reader, const json_t *item, struct draft_depend *ret)
 {
-    static const char *const keys[] = { "on", "when", NULL };
+    static const char *const keys[] = { "on", "task", "when", NULL };
     static const char *const words[] = {
         [NEED_OK] = "ok",           [NEED_ENDED] = "any",      [NEED_FAILED] = "failed",
         [NEED_STARTED] = "started", [NEED_STARTED + 1] = NULL,
@@ -439,12 +458,15 @@ static int read_depend(const struct reader *reader, const json_t *item, struct d
             code = reader_integer(reader, item, "on", 1, INT64_MAX, &on);
         if (code == 0)
             code = reader_word(reader, item, "when", words, &word);
+        if (code == 0)
+            code = read_depend_task(reader, item, ret);
         if (code < 0)
             return code;
     }
     if (on < 1)
         return reader_fail(reader, -EINVAL, item, NULL, "expected the number of a job");
-    *ret = (struct draft_depend){ .on = (uint64_t)on, .when = (enum need_kind)word };
+    ret->on = (uint64_t)on;
+    ret->when = (enum need_kind)word;
     return 0;
 }
 
@@ -572,6 +594,7 @@ static const struct draft_row draft_rows[] = {
     { "export", .read = draft_read_env, .is_always = true },
     { "array", .read = read_array, .expected = "a set like 0-99%8", .may_be_map = true },
     { "depends", .read = read_depends },
+    { "singleton", .read = read_flag, .offset = OF_DRAFT(singleton) },
     { "checkpoint", .read = draft_read_checkpoint },
     { "warn", .read = draft_read_warn },
     { "tasks", .read = read_tasks },
@@ -625,6 +648,8 @@ void draft_release(struct job_draft *draft)
     free(draft->error);
     free(draft->input);
     free(draft->array_indices);
+    for (size_t i = 0; i < draft->depend_count; i++)
+        free(draft->depends[i].tasks);
     free(draft->depends);
     string_list_destroy(draft->inputs);
     string_list_destroy(draft->outputs);

@@ -49,9 +49,15 @@ enum {
 
 struct sender;
 
+/* Of an array: all tasks, one of them, or for each task of the new array that of its index. */
+enum depend_of { DEPEND_ALL, DEPEND_TASK, DEPEND_OWN_TASK };
+
 struct draft_depend {
     uint64_t on; /* a job that was submitted earlier */
     enum need_kind when;
+    enum depend_of of;
+    uint32_t task;   /* index, of DEPEND_TASK */
+    uint64_t *tasks; /* what each task of the new array waits for; filled in at the submission */
 };
 
 /* What the members of a role run. */
@@ -123,7 +129,8 @@ struct job_draft {
     uint32_t array_max_running; /* 0: all */
     struct draft_depend *depends;
     size_t depend_count;
-    char **inputs; /* NULL-terminated names, never NULL themselves */
+    bool singleton; /* after those of the sender's jobs of its name that were submitted before */
+    char **inputs;  /* NULL-terminated names, never NULL themselves */
     char **outputs;
     char *comment;  /* NULL */
     char *mail;     /* addresses with commas between; NULL: those that the owner has */

@@ -38,11 +38,29 @@ v1beta1
 {{- eq (dig "kube" "devices" "counted" .Values.config) "exact" -}}
 {{- end -}}
 
-{{/* The configuration, with the port of the exporters that the chart starts. */}}
+{{/* "true": tarn acts in namespaces with its label only. */}}
+{{- define "tarn.managedOnly" -}}
+{{- and .Values.guard.enabled (eq .Values.guard.namespaces "managed") -}}
+{{- end -}}
+
+{{/* The configuration, with what follows from other values: the port of the exporters, and the namespaces that tarn may act in. */}}
 {{- define "tarn.config" -}}
 {{- $config := deepCopy .Values.config -}}
+{{- $kube := default dict (get $config "kube") -}}
 {{- if .Values.exporter.enabled -}}
-{{- $_ := set $config "kube" (merge (default dict (get $config "kube")) (dict "exporter" .Values.exporter.port)) -}}
+{{- $kube = merge $kube (dict "exporter" .Values.exporter.port) -}}
+{{- end -}}
+{{- if eq (include "tarn.managedOnly" .) "true" -}}
+{{- $_ := set $kube "namespaces" "managed" -}}
+{{- end -}}
+{{- if $kube -}}
+{{- $_ := set $config "kube" $kube -}}
 {{- end -}}
 {{- toYaml $config -}}
+{{- end -}}
+
+{{/* CEL: the keys of two maps whose values are not the same. */}}
+{{- define "tarn.differences" -}}
+{{- $new := index . 0 }}{{ $old := index . 1 -}}
+{{ $new }}.filter(k, {{ $new }}[?k] != {{ $old }}[?k]) + {{ $old }}.filter(k, !(k in {{ $new }}))
 {{- end -}}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/job/sbatch.h"
+#include "wire/job/sbatch/sbatch.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "wire/job/sbatch_given.h"
+#include "wire/job/sbatch/sbatch_given.h"
 
 enum { LINE_WORDS_MAX = 256, VALUE_MAX = 131071, NOTES_MAX = 1000, NAME_WIDTH = 28 };
 
@@ -27,7 +27,7 @@ static const struct option {
 #define IGNORED(letter, name, argument) { name, argument, NULL, NULL, letter, NOT_ACTED_ON, -1 },
 #define REFUSED(letter, name, argument, instead)                                                   \
     { name, argument, NULL, instead, letter, NOT_ALLOWED, -1 },
-#include "wire/job/sbatch_options.def"
+#include "wire/job/sbatch/sbatch_options.def"
 };
 
 /* Options as words, from one place. */
@@ -69,7 +69,7 @@ const char *const *sbatch_option_names(void)
 {
     static const char *const names[] = {
 #define OPTION(ID, letter, name, argument, group, meaning) name,
-#include "wire/job/sbatch_options.def"
+#include "wire/job/sbatch/sbatch_options.def"
         NULL,
     };
 
@@ -379,7 +379,7 @@ int sbatch_parse_environment(struct sbatch *sbatch, struct error *err)
         const char *variable, *option;
     } inputs[] = {
 #define INPUT(variable, option) { variable, option },
-#include "wire/job/sbatch_input.def"
+#include "wire/job/sbatch/sbatch_input.def"
     };
     int code = 0;
 
