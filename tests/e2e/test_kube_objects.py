@@ -145,6 +145,23 @@ def test_a_suspended_job_of_a_namespace_without_the_label_is_left_alone(kube, be
     wait_until("tarn starts it", lambda: not kube.get("/apis/batch/v1/jobs", "later")["spec"]["suspend"])
 
 
+def test_what_autoscalers_look_for_is_written_again(kube, begin):
+    """A request with an older reason may arrive after that with the newer one."""
+    def seen(name):
+        pod = kube.pod(name)
+        return bool(pod["spec"].get("schedulingGates")), [one["reason"] for one in pod["status"].get("conditions", [])]
+    kube.add_node("n", A100, nvidia_com__gpu="1")
+    kube.add_pod("first", {GPU: "1"})
+    begin("kube: {autoscaler: true}\n")
+    wait_until("it runs", lambda: kube.node_of("first"))
+    kube.add_pod("late", {GPU: "1"}, schedulingGates=[{"name": "tarn.dev/queue"}])
+    wait_until("autoscalers see it", lambda: seen("late") == (False, ["Unschedulable"]))
+    pod = kube.pod("late")
+    pod["status"]["conditions"][0]["reason"] = "SchedulingGated"
+    kube.put("/api/v1/pods", "default", pod)
+    wait_until("they see it again", lambda: seen("late") == (False, ["Unschedulable"]))
+
+
 def test_the_policy_of_the_manifests_bounds_each_right_to_write():
     """But those on objects that are tarn's own: of tarn.dev, and the Lease."""
     with open(os.path.join(tarn_test.HERE, "..", "..", "dist", "kube", "manifests", "tarn.yaml"), encoding="utf-8") as file:

@@ -11,9 +11,6 @@
 #include "engine/kube/client/kube_client.h"
 #include "engine/kube/objects/kube_pod.h"
 
-/* Autoscalers add nodes for pods with this reason. */
-#define KUBE_UNSCHEDULABLE "Unschedulable"
-
 /* Why a pod is not scheduled: its condition PodScheduled. */
 void kube_patch_condition(struct kube_client *client, const struct kube_pod *pod, const char *words,
                           const char *reason);

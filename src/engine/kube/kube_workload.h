@@ -35,7 +35,7 @@ struct workload {
     uint64_t asked_at;    /* for the number of its pods */
     uint64_t said_at;     /* when `words` were set */
     uint64_t short_since; /* since when pods are missing; 0: none is */
-    uint64_t gates_due;   /* gates are removed not before */
+    uint64_t gates_due;   /* gates are removed, and their reason is written, not before */
     uint64_t rules_added; /* kube_rules_added() when it was reported */
     uint64_t rules_moves; /* kube_rules_moves() when tarn refused it; 0: it did not */
     uint64_t refused_at;  /* then */

@@ -26,9 +26,9 @@ enum {
     COUNT_MS = 5000,  /* between words about the number of pods */
     EXTRA_MS = 3000, /* pods beside a running gang that replace none of its pods are on their own */
     PATIENCE_MS = 120000,
-    STOP_MS = 5000,   /* what was stopped is not reported before that is known */
-    SWEEP_MS = 5000,  /* all are looked at: see workload_wake() */
-    GATES_MS = 60000, /* a gate that is still there is removed again */
+    STOP_MS = 5000,  /* what was stopped is not reported before that is known */
+    SWEEP_MS = 5000, /* all are looked at: see workload_wake() */
+    GATES_MS = 5000, /* a gate that is still there is removed again; the reason is written again */
 };
 
 /* Attempts of a workload that pods of others exclude again and again. */
@@ -278,21 +278,25 @@ static void gather(struct kube_workloads *workloads, struct workload *workload)
     workload_say(workloads, workload, words, false);
 }
 
-/* Autoscalers do not look at pods with gates. */
-static void open_gates(struct kube_workloads *workloads, struct workload *workload)
+/* Autoscalers look for the reason, in pods without gates. Requests can overtake each other: what
+ * the pods have in the end counts. */
+static void show_autoscalers(struct kube_workloads *workloads, struct workload *workload)
 {
     uint64_t now = uv_now(workloads->options.loop);
+    bool opens = workloads->options.rules->kube_autoscaler;
+    bool repairs = now - workload->said_at >= GATES_MS;
 
-    if (!workload->is_unschedulable || !workload->words || now < workload->gates_due ||
-        !workloads->options.rules->kube_autoscaler)
+    if (!workload->is_unschedulable || !workload->words || now < workload->gates_due)
         return;
     AUTO_FREE char *words = kube_nodes_spell(workloads->nodes, workload->words);
     for (size_t i = 0; i < workload->pods.count; i++) {
         const struct kube_pod *pod = workload->pods.items[i];
-        if (!pod->is_gated || pod->is_gated_by_others)
+        bool lacks = pod->is_gated ? opens : repairs && !pod->is_unschedulable;
+        if (pod->is_gated_by_others || !lacks)
             continue;
         workload->gates_due = now + GATES_MS;
-        kube_patch_gates(workloads->client, pod);
+        if (pod->is_gated)
+            kube_patch_gates(workloads->client, pod);
         kube_patch_condition(workloads->client, pod, words, KUBE_UNSCHEDULABLE);
     }
 }
@@ -407,7 +411,7 @@ static void look_at(struct kube_workloads *workloads, struct workload *workload)
         look_at_extra(workloads, workload);
     } else {
         look_at_nodes(workloads, workload);
-        open_gates(workloads, workload);
+        show_autoscalers(workloads, workload);
     }
     if (workload->stage != WORKLOAD_GATHERING || workload->is_asking ||
         !is_due(workloads, workload) ||

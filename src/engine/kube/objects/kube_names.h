@@ -42,4 +42,7 @@
 /* Set by tarn on what it stopped: annotation with the reason. */
 #define KUBE_STOPPED KUBE_PREFIX "stopped"
 
+/* Of Kubernetes: autoscalers add nodes for pods whose condition PodScheduled has this reason. */
+#define KUBE_UNSCHEDULABLE "Unschedulable"
+
 #endif

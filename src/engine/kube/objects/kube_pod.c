@@ -439,6 +439,8 @@ static void read_status(struct kube_pod *pod, const json_t *status)
         if (strcmp(kube_text(condition, "type"), "DisruptionTarget") == 0 &&
             strcmp(kube_text(condition, "status"), "True") == 0)
             pod->is_evicted = true;
+        if (strcmp(kube_text(condition, "type"), "PodScheduled") == 0)
+            pod->is_unschedulable = strcmp(kube_text(condition, "reason"), KUBE_UNSCHEDULABLE) == 0;
     }
     if (!pod->reason[0]) {
         const char *message = kube_text(status, "message");

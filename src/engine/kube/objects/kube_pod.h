@@ -46,7 +46,8 @@ struct kube_pod {
     bool is_gated; /* by tarn's gate */
     bool is_gated_by_others;
     bool is_deleting, is_started;
-    bool is_evicted; /* the cluster ended it, not the program */
+    bool is_evicted;       /* the cluster ended it, not the program */
+    bool is_unschedulable; /* as its condition says */
     int32_t priority;
     /* requests */
     int64_t cpu_milli, memory_mib;
