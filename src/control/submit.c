@@ -103,6 +103,26 @@ static int check_labels(struct submit *submit, const struct job_draft *draft, ui
     return 0;
 }
 
+/* The whole cluster is looked at, so once for jobs that are alike: nothing changes meanwhile. */
+static int check_room(struct submit *submit, const struct job_draft *draft, uint32_t queue,
+                      struct error *err)
+{
+    const struct state *state = control_state(submit->control);
+    const struct job_draft *last = submit->admitted;
+
+    if (last && submit->admitted_queue == queue && last->preemptible == draft->preemptible &&
+        class_is_same(&last->request, &draft->request))
+        return 0;
+    int code = admit_check(state, &draft->request, queue, draft->preemptible, err);
+    if (code < 0) {
+        submit->lacks_nodes = admit_lacks_nodes(state, &draft->request, queue, draft->preemptible);
+        return code;
+    }
+    submit->admitted = draft;
+    submit->admitted_queue = queue;
+    return 0;
+}
+
 static int check_draft(struct submit *submit, struct submission *submission,
                        struct job_draft *draft, struct error *err)
 {
@@ -137,9 +157,7 @@ static int check_draft(struct submit *submit, struct submission *submission,
     if (submit->control->is_blind)
         return 0;
     warn_of_nodes(state, &draft->request, submission);
-    code = admit_check(state, &draft->request, queue, draft->preemptible, err);
-    if (code < 0)
-        submit->lacks_nodes = admit_lacks_nodes(state, &draft->request, queue, draft->preemptible);
+    code = check_room(submit, draft, queue, err);
     return code < 0 ? code
                     : admit_check_user(state, &draft->request, queue, user, submit->who->gid, err);
 }

@@ -17,6 +17,7 @@
 
 #include "control/control.h"
 
+struct job_draft;
 struct submission;
 
 struct submit {
@@ -34,6 +35,8 @@ struct submit {
     uint32_t labels_new; /* upper bound of new labels of all its jobs */
     bool is_dry_run;     /* only check */
     bool lacks_nodes;    /* it is refused because no node could ever hold it */
+    const struct job_draft *admitted; /* the last one that an empty cluster could hold */
+    uint32_t admitted_queue;
 };
 
 /* Takes over documents, also if it fails. */
