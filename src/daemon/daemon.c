@@ -562,7 +562,9 @@ static int open_all(struct daemon *daemon, struct error *err)
         return code;
 
     /* Before: what ended while there was no daemon is news, too. */
-    daemon->alerter = alerter_create(&daemon->loop, daemon->hub, options->state_dir);
+    code = alerter_create(&daemon->loop, daemon->hub, options->state_dir, &daemon->alerter, err);
+    if (code < 0)
+        return code;
     launcher_recover(daemon->launcher);
     daemon->first.run = run_first;
     daemon->first.done = done_first;
