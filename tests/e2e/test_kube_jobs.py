@@ -56,6 +56,12 @@ def test_a_job_has_its_output_status_and_gpus(daemon, tmp_path):
     assert daemon.api.job(1)["exit_code"] == 3
 
 
+def test_a_job_has_the_file_mode_mask_of_its_submitter(daemon, tmp_path):
+    done = subprocess.run(["sh", "-c", 'umask 027; exec "$@"', "sh", TARN, "run", "--", "sh", "-c", "umask; echo $0", "it's $x"], cwd=tmp_path, text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=600, env=daemon.environment())
+    assert done.returncode == 0 and done.stdout == "0027\nit's $x\n", done
+
+
 def test_members_of_a_gang_find_each_other(daemon, cluster, tmp_path):
     done = run(daemon, tmp_path, "--ranks", "2", "--", "sh", "-c", "echo $RANK of $WORLD_SIZE by $MASTER_ADDR")
     assert done.returncode == 0, done

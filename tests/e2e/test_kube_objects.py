@@ -92,7 +92,8 @@ def test_labels_of_the_engine_appear_nowhere(kube, begin):
     kube.add_node("n", {**A100, "zone": "a"}, nvidia_com__gpu="2")
     kube.add_pod("here", {GPU: "1"}, nodeSelector={"zone": "a"})
     kube.add_pod("lost", {GPU: "1"}, nodeSelector={"zone": "b"})
-    kube.add_pod("apart", {GPU: "1"}, {"app": "x"}, affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+    kube.add_pod("apart", {GPU: "1"}, {"app": "x"}, containers=[{"name": "m", "image": "x", "resources": {"limits": {GPU: "1"}},
+                                                                 "ports": [{"containerPort": 80, "hostPort": 8080}]}], affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
         {"labelSelector": {"matchLabels": {"app": "x"}}, "topologyKey": "zone"}]}})
     daemon = begin()
     wait_until("one waits", lambda: "zone=b" in kube.told("lost"))
@@ -107,7 +108,10 @@ def test_labels_of_the_engine_appear_nowhere(kube, begin):
     said += [say(daemon, "nodes"), say(daemon, "ls", "-a"), kube.told("lost"), kube.told("beside")]
     said += [say(daemon, word, str(job["id"])) for job in jobs for word in ("show", "why")]
     for words in said:
-        assert "fits-" not in words and "rule-" not in words and "!plugin" not in words, words
+        assert "fits-" not in words and "rule-" not in words and "!plugin" not in words and "apart-" not in words, words
+        assert "port-8080" not in words and "rules-full" not in words, words
+    request = {one["name"]: daemon.api.get("/v1/jobs/%d" % one["id"])["request"] for one in jobs}["apart"]
+    assert request["where"] == request["labels"] == request["anti_affinity"] == [], request
     assert "a taint that it does not tolerate" not in say(daemon, "nodes")
     assert "node selector zone=b" in say(daemon, "ls")
 

@@ -183,10 +183,21 @@ def test_variables_are_options_of_srun(cluster):
                             "SLURM_LABELIO=1 srun -n 1 echo a\nSLURM_LABELIO=0 srun -n 1 echo b\n"
                             "SLURM_KILL_BAD_EXIT=1 srun sh -c '[ $SLURM_PROCID = 1 ] && exit 7; exec sleep 1000'\necho $?\n"
                             "SLURM_KILL_BAD_EXIT=1 srun -K0 sh -c 'exit $SLURM_PROCID' 2>/dev/null\necho $?\n"
+                            "SLURM_STDOUTMODE=f srun -n 1 echo to a file\ncat f\n"
+                            "SLURM_EXPORT_ENV=NONE A=1 srun -n 1 sh -c 'echo .$A'\n"
+                            "SLURM_EXPORT_ENV=NONE A=1 srun -n 1 --export=ALL sh -c 'echo .$A'\n"
+                            "SLURM_EXPORT_ENV=NONE SRUN_EXPORT_ENV=B=2 A=1 srun -n 1 sh -c 'echo .$A.$B'\n"
+                            "srun -n 1 --cpu_bind=none echo c\n"
                             "SLURM_WAIT=x srun true\necho $?\n")
     assert [line for line in text.splitlines() if not line.startswith(("srun: error: task", "srun: terminating"))] == [
-        "0: a", "b", "7", "1", "srun: error: SLURM_WAIT: --wait: expected seconds, 0 to 86400", "1"], text
+        "0: a", "b", "7", "1", "to a file", ".", ".1", "..2", "c", "srun: error: SLURM_WAIT: --wait: expected seconds, 0 to 86400", "1"], text
     assert text.count("terminating step") == 1
+
+
+def test_the_environment_of_a_script_is_that_of_its_steps(cluster):
+    """With --export=NONE, too: srun reads SLURM_EXPORT_ENV."""
+    _, text = cluster.batch(SMALL + "#SBATCH --export=NONE\nexport A=1\nsrun sh -c 'echo .$A'\nunset SLURM_EXPORT_ENV\nsrun sh -c 'echo .$A'\n")
+    assert text == ".\n.1\n"
 
 
 def test_signals_reach_the_tasks(cluster):

@@ -602,6 +602,7 @@ static void a_pod_of_tarn_has_the_template_and_the_launch(void **state)
                                     .envp = envp,
                                     .cwd = "/w",
                                     .output = "/o",
+                                    .umask = 022,
                                     .memory_mib = 2048 };
     json_t *template = json("{\"spec\":{\"containers\":[{\"image\":\"i\",\"args\":[\"x\"]}]}}");
     json_t *pod =
@@ -630,6 +631,43 @@ static void a_pod_of_tarn_has_the_template_and_the_launch(void **state)
     free(command);
     json_decref(pod);
     json_decref(template);
+}
+
+static void a_pod_of_tarn_has_the_input_and_the_mask_of_its_submitter(void **state)
+{
+    static const char *const argv[] = { "cat", NULL }, *const envp[] = { NULL };
+    static const struct {
+        const char *input;
+        uint32_t umask;
+        const char *command;
+    } cases[] = {
+        { NULL, 022, "[\"cat\"]" },
+        { NULL, 027, "[\"/bin/sh\",\"-c\",\"umask 0027; exec \\\"$@\\\"\",\"sh\",\"cat\"]" },
+        { "/a$(b)", 0,
+          "[\"/bin/sh\",\"-c\",\"umask 0000; in=$1; shift; exec \\\"$@\\\" <\\\"$in\\\"\",\"sh\","
+          "\"/a$$(b)\",\"cat\"]" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct engine_launch launch = { .title = "t",
+                                        .queue = "q",
+                                        .argv = argv,
+                                        .envp = envp,
+                                        .cwd = "/w",
+                                        .output = "/o",
+                                        .input = cases[i].input,
+                                        .umask = cases[i].umask };
+        json_t *template = json("{\"spec\":{\"containers\":[{\"image\":\"i\"}]}}");
+        json_t *pod = kube_own_pod(template, "0123456789abcdef", "ml", &launch, NULL, "", false);
+        const json_t *containers = kube_at(pod, "spec", "containers", NULL);
+        char *command =
+            json_dumps(json_object_get(json_array_get(containers, 0), "command"), JSON_COMPACT);
+        assert_string_equal(command, cases[i].command);
+        free(command);
+        json_decref(pod);
+        json_decref(template);
+    }
 }
 
 /* ---- credential plugins ---- */
@@ -811,6 +849,7 @@ int main(void)
         cmocka_unit_test(a_node_that_is_not_ready_or_cordoned_says_why),
         cmocka_unit_test(priorities_keep_their_order),
         cmocka_unit_test(a_pod_of_tarn_has_the_template_and_the_launch),
+        cmocka_unit_test(a_pod_of_tarn_has_the_input_and_the_mask_of_its_submitter),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

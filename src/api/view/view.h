@@ -24,7 +24,7 @@ json_t *number_or_null(int64_t number); /* null: 0 or less */
 json_t *text_or_null(const char *text); /* null: NULL, empty, not UTF-8 */
 /* The same of one text; new. */
 char *view_words(const struct api *api, const char *words);
-/* Without the labels of the engine. */
+/* Without the labels of the engine, and conditions on them. */
 void view_own(const struct api *api, json_t *labels);
 /* What labels of the engine in these texts, or their parts, stand for instead of them. */
 void view_spell(const struct api *api, json_t *texts);

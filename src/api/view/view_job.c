@@ -176,30 +176,31 @@ static json_t *view_roles(const struct api *api, const struct job *job)
     return json_null();
 }
 
-static json_t *view_labels(const struct job_label *labels, uint32_t count)
+/* A job that was submitted to the engine has labels of the engine only. */
+static json_t *view_labels(const struct job *job, const struct job_label *labels, uint32_t count)
 {
     json_t *list = json_array();
 
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count && !job->run->external; i++)
         json_array_append_new(list, json_string(labels[i].name));
     return list;
 }
 
-static json_t *view_request(const struct api *api, const struct request *request,
-                            usec_t max_duration)
+static json_t *view_request(const struct api *api, const struct job *job)
 {
+    const struct request *request = state_request(api_state(api), job);
     AUTO_RELEASE(text) struct text gpus = { 0 };
     json_t *where = where_to_json(request->where, request->where_count);
 
-    view_spell(api, where);
+    view_own(api, where);
     request_format_gpus(request, &gpus);
     return json_pack("{s:s, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "gpus",
                      text_string(&gpus), "cpus", view_milli(request->cpu_milli), "memory",
                      number_or_null(request->memory_mib), "members", (int)request->members, "nodes",
-                     (int)request->nodes_min, "max_duration", view_seconds(max_duration), "pool",
-                     text_or_null(request->pool), "where", where, "labels",
-                     view_labels(request->labels, request->label_count), "anti_affinity",
-                     view_labels(request->apart, request->apart_count));
+                     (int)request->nodes_min, "max_duration", view_seconds(job->max_duration),
+                     "pool", text_or_null(request->pool), "where", where, "labels",
+                     view_labels(job, request->labels, request->label_count), "anti_affinity",
+                     view_labels(job, request->apart, request->apart_count));
 }
 
 static json_t *view_job_end(const struct job *job, const char *key)
@@ -263,8 +264,7 @@ static json_t *view_warned(const struct api *api, const struct job *job)
 
 static void add_details(const struct api *api, const struct job *job, json_t *view)
 {
-    json_object_set_new(view, "request",
-                        view_request(api, state_request(api_state(api), job), job->max_duration));
+    json_object_set_new(view, "request", view_request(api, job));
     json_object_set_new(view, "grace", view_seconds(job->grace));
     json_object_set_new(view, "retry", json_integer(job->retry_max));
     if (job->oom_factor > 0)

@@ -18,7 +18,7 @@
 
 #define CLAIM "tarn-devices"
 
-enum { TEMPLATE_MAX = 1 << 20, SHORT_INSTANCE = 8 };
+enum { TEMPLATE_MAX = 1 << 20, SHORT_INSTANCE = 8, CONTAINER_UMASK = 022 };
 
 char *kube_own_service_name(const char *instance, const struct member_id *id)
 {
@@ -141,22 +141,37 @@ static void add_environment(json_t *container, const struct engine_launch *launc
     }
 }
 
-/* Standard input from a file, and the file mode mask, take a shell. */
+static void add_word(json_t *command, const char *word)
+{
+    AUTO_FREE char *escaped = escape(word);
+
+    json_array_append_new(command, json_string(escaped));
+}
+
+/* Standard input from a file, and another file mode mask than that of containers, take a shell. */
+static void add_shell(json_t *command, const struct engine_launch *launch)
+{
+    AUTO_RELEASE(text) struct text script = { 0 };
+
+    if (!launch->input && launch->umask == CONTAINER_UMASK)
+        return;
+    text_printf(&script, "umask %04" PRIo32 "; ", launch->umask & 0777);
+    text_add(&script, launch->input ? "in=$1; shift; exec \"$@\" <\"$in\"" : "exec \"$@\"");
+    add_word(command, "/bin/sh");
+    add_word(command, "-c");
+    json_array_append_new(command, json_string(script.bytes));
+    add_word(command, "sh");
+    if (launch->input)
+        add_word(command, launch->input);
+}
+
 static void add_command(json_t *container, const struct engine_launch *launch)
 {
     json_t *command = json_array();
 
-    if (launch->input) {
-        json_array_append_new(command, json_string("/bin/sh"));
-        json_array_append_new(command, json_string("-c"));
-        json_array_append_new(command, json_string("in=$1; shift; exec \"$@\" <\"$in\""));
-        json_array_append_new(command, json_string("sh"));
-        json_array_append_new(command, json_string(launch->input));
-    }
-    for (const char *const *at = launch->argv; *at; at++) {
-        AUTO_FREE char *escaped = escape(*at);
-        json_array_append_new(command, json_string(escaped));
-    }
+    add_shell(command, launch);
+    for (const char *const *at = launch->argv; *at; at++)
+        add_word(command, *at);
     json_object_set_new(container, "command", command);
     json_object_del(container, "args");
     json_object_set_new(container, "workingDir", json_string(launch->cwd));
