@@ -51,7 +51,37 @@ const struct job *job_filter_row_end(const struct state *state, const struct job
 
 /* ---- pages ---- */
 
-/* The first job after that number; without a walk if that job still exists. */
+/* Ended jobs may be asked for: they are in no index. */
+static bool has_ended(const struct job_filter *filter)
+{
+    return (filter->states >> JOB_ENDED & 1) != 0;
+}
+
+/* The next job in these states above a number, or the previous one below it; NULL: none. */
+static const struct job *next_unended(const struct state *state, uint32_t states, uint64_t after)
+{
+    uint64_t next = 0;
+
+    for (size_t i = 0; i < COUNT_OF(state->unended); i++) {
+        uint64_t id = states >> i & 1 ? id_set_next(&state->unended[i], after) : 0;
+        next = id > 0 && (next == 0 || id < next) ? id : next;
+    }
+    return next > 0 ? state_job(state, next) : NULL;
+}
+
+static const struct job *previous_unended(const struct state *state, uint32_t states,
+                                          uint64_t before)
+{
+    uint64_t previous = 0;
+
+    for (size_t i = 0; i < COUNT_OF(state->unended); i++) {
+        uint64_t id = states >> i & 1 ? id_set_previous(&state->unended[i], before) : 0;
+        previous = id > previous ? id : previous;
+    }
+    return previous > 0 ? state_job(state, previous) : NULL;
+}
+
+/* Without a walk if that job still exists. */
 static const struct job *start_after(const struct state *state, uint64_t after)
 {
     const struct job *known = after ? state_job(state, after) : NULL;
@@ -64,22 +94,37 @@ static const struct job *start_after(const struct state *state, uint64_t after)
     return job;
 }
 
+static const struct job *first_after(const struct state *state, const struct job_filter *filter,
+                                     uint64_t after)
+{
+    return has_ended(filter) ? start_after(state, after)
+                             : next_unended(state, filter->states, after);
+}
+
+static const struct job *job_before(const struct state *state, const struct job_filter *filter,
+                                    const struct job *job)
+{
+    return has_ended(filter) ? job->previous : previous_unended(state, filter->states, job->id);
+}
+
 const struct job *job_filter_next(const struct state *state, const struct job_filter *filter,
                                   uint64_t after)
 {
-    const struct job *job = start_after(state, after);
+    const struct job *job = first_after(state, filter, after);
 
     while (job && !job_filter_passes(state, filter, job))
-        job = job->next;
+        job = first_after(state, filter, job->id);
     return job;
 }
 
 uint64_t job_filter_newest(const struct state *state, const struct job_filter *filter)
 {
-    const struct job *later = NULL;
+    const struct job *last = state->last_job, *later = NULL;
     uint64_t rows = 0;
 
-    for (const struct job *job = state->last_job; job; job = job->previous) {
+    if (last && !has_ended(filter))
+        last = previous_unended(state, filter->states, UINT64_MAX);
+    for (const struct job *job = last; job; job = job_before(state, filter, job)) {
         if (!job_filter_passes(state, filter, job))
             continue;
         bool is_same_row =

@@ -91,6 +91,8 @@ void state_destroy(struct state *state)
     list_release(&state->queues);
     payers_release(&state->payers);
     list_release(&state->users);
+    for (size_t i = 0; i < COUNT_OF(state->unended); i++)
+        id_set_release(&state->unended[i]);
     list_release(&state->allowances);
     list_release(&state->unfinished);
     list_release(&state->node_types);

@@ -15,6 +15,7 @@
 
 #include <stdint.h>
 
+#include "base/id_set.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/pages.h"
@@ -102,6 +103,7 @@ struct state {
     struct map submitted; /* id of a job -> the last job that it submitted (run->elder) */
     struct job *first_job, *last_job;
     struct job *first_active, *last_active; /* that hold resources, by id: run->active_next */
+    struct id_set unended[JOB_ENDED];       /* by state: their numbers */
     LIST(struct allowance) allowances;      /* by user (allowance.h) */
     LIST(uint32_t) unfinished;              /* by user: how many jobs have not ended */
     struct group *first_group, *last_group;
