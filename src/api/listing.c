@@ -9,24 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/job_filter.h"
 #include "api/routes.h"
 #include "api/view/view.h"
 #include "base/mem.h"
 #include "wire/json.h"
 
 enum { LIMIT_DEFAULT = 1000, AGO_MAX = 1000000000, CHUNK = 64 * 1024 };
-
-struct filter {
-    const char *queue, *user, *name;
-    uint64_t group, group_last; /* numbers of its jobs; 0: any */
-    uint32_t states;            /* bit i: state i */
-    uint32_t results;           /* of those that ended; bit i: result i */
-    usec_t since, until;        /* there between these times */
-    uint64_t after;
-    uint64_t limit;
-    bool is_newest; /* the last ones instead of the first */
-    bool is_rows;   /* only what a table shows; tasks of an array that wait alike are one */
-};
 
 /* RESULT_COUNT: it is none. */
 static size_t find_result(const char *name, size_t length)
@@ -39,7 +28,7 @@ static size_t find_result(const char *name, size_t length)
     return i;
 }
 
-static int read_states(const char *names, struct filter *filter, struct error *err)
+static int read_states(const char *names, struct job_filter *filter, struct error *err)
 {
     uint32_t states = 0, results = 0;
 
@@ -73,7 +62,7 @@ static usec_t seconds_ago(const struct call *call, const char *key, uint64_t fal
     return api_now(call->api) - (usec_t)query_number(call, key, fallback) * USEC_PER_SEC;
 }
 
-static int read_filter(struct call *call, struct filter *filter, struct error *err)
+static int read_filter(struct call *call, struct job_filter *filter, struct error *err)
 {
     const char *states = http_query(call->request, "state");
     uint64_t group = query_number(call, "group", 0);
@@ -101,106 +90,16 @@ static int read_filter(struct call *call, struct filter *filter, struct error *e
     return 0;
 }
 
-static bool passes(const struct state *state, const struct filter *filter, const struct job *job)
-{
-    if (!(filter->states >> job->state & 1))
-        return false;
-    if (job->state == JOB_ENDED &&
-        (!(filter->results >> job->result & 1) || job->run->ended < filter->since))
-        return false;
-    if (job->submitted > filter->until)
-        return false;
-    if (filter->group && (job->id <= filter->group || job->id > filter->group_last))
-        return false;
-    if (filter->queue && strcmp(filter->queue, state->queues.items[job->queue].name) != 0)
-        return false;
-    if (filter->name && strcmp(filter->name, job->name) != 0)
-        return false;
-    return !filter->user || strcmp(filter->user, state_user(state, job->user)) == 0;
-}
-
-/* The first job after that number; without a walk if that job still exists. */
-static const struct job *start_after(const struct state *state, uint64_t after)
-{
-    const struct job *known = after ? state_job(state, after) : NULL;
-
-    if (known)
-        return known->next;
-    const struct job *job = state->first_job;
-    while (job && job->id <= after)
-        job = job->next;
-    return job;
-}
-
-/* ---- rows ---- */
-
-static bool waits_untried(const struct job *job)
-{
-    return (job->state == JOB_HELD || job->state == JOB_WAITING || job->state == JOB_QUEUED) &&
-           job->run->attempt == 0;
-}
-
-/* Whether two neighbours in the list of all jobs share a row: tasks of an array that wait alike. */
-static bool are_alike(const struct state *state, const struct job *job, const struct job *next)
-{
-    const struct group *group = state_group(state, job->group);
-
-    return group && group->kind == GROUP_ARRAY && next->group == job->group &&
-           next->state == job->state && next->index == job->index + 1 && waits_untried(job) &&
-           waits_untried(next);
-}
-
-/* The last job of the row that begins with this one. */
-static const struct job *row_end(const struct state *state, const struct filter *filter,
-                                 const struct job *job)
-{
-    while (filter->is_rows && job->next && passes(state, filter, job->next) &&
-           are_alike(state, job, job->next))
-        job = job->next;
-    return job;
-}
-
 /* ---- the list ---- */
 
 struct listing {
     struct http_stream stream;
     const struct api *api;
-    struct filter filter;
+    struct job_filter filter;
     uint64_t last;  /* the last job that was looked at */
     uint64_t count; /* rows so far */
     bool has_older;
 };
-
-static const struct job *next_passing(const struct state *state, const struct filter *filter,
-                                      uint64_t after)
-{
-    const struct job *job = start_after(state, after);
-
-    while (job && !passes(state, filter, job))
-        job = job->next;
-    return job;
-}
-
-/* Begin where the newest rows begin. */
-static void skip_older(struct listing *listing, const struct state *state)
-{
-    const struct job *later = NULL;
-    uint64_t rows = 0;
-
-    for (const struct job *job = state->last_job; job; job = job->previous) {
-        if (!passes(state, &listing->filter, job))
-            continue;
-        bool is_same_row =
-            listing->filter.is_rows && later && job->next == later && are_alike(state, job, later);
-        rows += !is_same_row;
-        if (rows > listing->filter.limit) {
-            listing->has_older = true;
-            listing->last = job->id;
-            return;
-        }
-        later = job;
-    }
-}
 
 static void add_rest(struct text *out, const struct listing *listing, bool has_more)
 {
@@ -221,16 +120,16 @@ static bool pull(struct http_stream *stream, struct text *out)
 {
     struct listing *listing = CONTAINER_OF(stream, struct listing, stream);
     const struct state *state = api_state(listing->api);
-    const struct filter *filter = &listing->filter;
+    const struct job_filter *filter = &listing->filter;
 
     while (out->length < CHUNK) {
-        const struct job *job = next_passing(state, filter, listing->last);
+        const struct job *job = job_filter_next(state, filter, listing->last);
 
         if (!job || listing->count == filter->limit) {
             add_rest(out, listing, job != NULL);
             return true;
         }
-        const struct job *end = row_end(state, filter, job);
+        const struct job *end = job_filter_row_end(state, filter, job);
         text_add(out, listing->count == 0 ? "{\"jobs\":[" : ",");
         if (filter->is_rows)
             view_row(listing->api, job, end, out);
@@ -251,7 +150,7 @@ static void on_gone(struct http_stream *stream)
 
 json_t *handle_list(struct call *call)
 {
-    struct filter filter = { 0 };
+    struct job_filter filter = { 0 };
 
     int code = read_filter(call, &filter, &call->err);
     if (code < 0)
@@ -261,8 +160,9 @@ json_t *handle_list(struct call *call)
                                  .api = call->api,
                                  .filter = filter,
                                  .last = filter.after };
-    if (filter.is_newest)
-        skip_older(listing, api_state(call->api));
+    uint64_t older = filter.is_newest ? job_filter_newest(api_state(call->api), &filter) : 0;
+    listing->has_older = older > 0;
+    listing->last = older > 0 ? older : listing->last;
     http_stream(call->request, content_type(call->operation->content), &listing->stream);
     return NULL;
 }

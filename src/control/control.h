@@ -21,8 +21,6 @@
 #include "core/journal/event.h"
 #include "core/state/state.h"
 
-struct allowance;
-
 /* Why a request is refused. The values are those of errno, because codes of a parser, the store or
  * the system (-EINVAL, -ENOSPC, ...) are passed on unchanged; api/call.c has the one table from
  * codes to HTTP. */
@@ -65,6 +63,7 @@ struct control_blobs {
     void *user;
     uint64_t (*add)(void *user, const void *bytes, size_t length);
     int (*get)(void *user, uint64_t id, struct text *ret, struct error *err);
+    uint64_t (*last)(void *user); /* the largest id; NULL: what users add is not limited */
 };
 
 /* The listener after a change; NULL: none. */
@@ -86,9 +85,8 @@ struct control {
     bool lacks_mps;       /* no node starts MPS servers */
     bool lacks_warnings;  /* the engine sends no signal before a time limit */
     bool is_blind;        /* no node was ever reported yet: whether a job can run is not known */
-    struct allowance *allowance; /* NULL in a copy: nothing is counted */
-    usec_t grace;                /* default grace period of a job */
-    uid_t owner;                 /* the user of the daemon */
+    usec_t grace;         /* default grace period of a job */
+    uid_t owner;          /* the user of the daemon */
 };
 
 static inline const struct state *control_state(const struct control *control)

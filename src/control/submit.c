@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "control/allowance.h"
 #include "control/depends.h"
 #include "control/device_shares.h"
 #include "control/lookup.h"
@@ -16,6 +15,7 @@
 #include "control/unix_names.h"
 #include "control/when.h"
 #include "core/job/role.h"
+#include "core/state/allowance.h"
 #include "wire/job/job_launch.h"
 #include "wire/job/sender.h"
 #include "wire/job/submission.h"
@@ -103,6 +103,26 @@ static int check_labels(struct submit *submit, const struct job_draft *draft, ui
     return 0;
 }
 
+/* The whole cluster is looked at, so once for jobs that are alike: nothing changes meanwhile. */
+static int check_room(struct submit *submit, const struct job_draft *draft, uint32_t queue,
+                      struct error *err)
+{
+    const struct state *state = control_state(submit->control);
+    const struct job_draft *last = submit->admitted;
+
+    if (last && submit->admitted_queue == queue && last->preemptible == draft->preemptible &&
+        class_is_same(&last->request, &draft->request))
+        return 0;
+    int code = admit_check(state, &draft->request, queue, draft->preemptible, err);
+    if (code < 0) {
+        submit->lacks_nodes = admit_lacks_nodes(state, &draft->request, queue, draft->preemptible);
+        return code;
+    }
+    submit->admitted = draft;
+    submit->admitted_queue = queue;
+    return 0;
+}
+
 static int check_draft(struct submit *submit, struct submission *submission,
                        struct job_draft *draft, struct error *err)
 {
@@ -137,9 +157,7 @@ static int check_draft(struct submit *submit, struct submission *submission,
     if (submit->control->is_blind)
         return 0;
     warn_of_nodes(state, &draft->request, submission);
-    code = admit_check(state, &draft->request, queue, draft->preemptible, err);
-    if (code < 0)
-        submit->lacks_nodes = admit_lacks_nodes(state, &draft->request, queue, draft->preemptible);
+    code = check_room(submit, draft, queue, err);
     return code < 0 ? code
                     : admit_check_user(state, &draft->request, queue, user, submit->who->gid, err);
 }
@@ -291,6 +309,15 @@ static void emit_need(struct emitting *emitting, uint64_t job, uint64_t on, enum
                                  .need = { .job = job, .on = on, .kind = (uint8_t)kind } });
 }
 
+/* What no event has told yet. */
+static uint64_t take_stored(struct submit *submit)
+{
+    uint64_t stored = submit->stored;
+
+    submit->stored = 0;
+    return stored;
+}
+
 /* place: of the task in its array. */
 static void emit_one(struct emitting *emitting, const struct stage_draft *stage,
                      const struct job_draft *draft, uint32_t place, struct event_submit submitted)
@@ -299,6 +326,7 @@ static void emit_one(struct emitting *emitting, const struct stage_draft *stage,
     struct event event = { .kind = EVENT_SUBMIT, .submit = submitted };
 
     event.submit.id = emitting->next_id++;
+    event.submit.stored = take_stored(submit);
     control_emit(submit->control, event);
     for (size_t i = 0; i < stage->need_count; i++)
         emit_need(emitting, event.submit.id, emitting->stage_ids[stage->needs[i]],
@@ -307,23 +335,18 @@ static void emit_one(struct emitting *emitting, const struct stage_draft *stage,
         emit_need(emitting, event.submit.id, depends_on(draft, i, place), draft->depends[i].when);
 }
 
-static uint64_t allowance_of(const struct control *control)
+/* What the journal has already costs nothing. */
+static uint64_t add_blob(struct submit *submit, const void *bytes, size_t length)
 {
-    return (uint64_t)control_state(control)->settings.watch.user_mib << 20;
-}
+    const struct control_blobs *blobs = &submit->control->blobs;
+    uint64_t last = blobs->last ? blobs->last(blobs->user) : UINT64_MAX;
+    uint64_t blob = control_blob_add(submit->control, bytes, length);
 
-static uint64_t add_blob(const struct submit *submit, const void *bytes, size_t length)
-{
-    const struct control *control = submit->control;
-    uint64_t blob = control_blob_add(control, bytes, length);
-
-    if (control->allowance)
-        allowance_take(control->allowance, submit->who->uid, allowance_of(control),
-                       control_now(control), blob, length);
+    submit->stored += blob > last ? length : 0;
     return blob;
 }
 
-static uint64_t add_json(const struct submit *submit, const json_t *value)
+static uint64_t add_json(struct submit *submit, const json_t *value)
 {
     AUTO_FREE char *bytes = json_dumps(value, JSON_COMPACT);
 
@@ -527,14 +550,14 @@ static uint64_t bytes_of(const struct submission *submission)
 static int check_bytes(const struct submit *submit, struct error *err)
 {
     const struct control *control = submit->control;
-    uint64_t limit = allowance_of(control), bytes = 0;
+    const struct state *state = control_state(control);
+    uint64_t limit = allowance_limit(state), bytes = 0;
 
-    if (!control->allowance || limit == 0 || submit->who->is_admin)
+    if (!control->blobs.last || limit == 0 || submit->who->is_admin)
         return 0;
     for (size_t i = 0; i < submit->count; i++)
         bytes += bytes_of(submit->submissions[i]);
-    uint64_t used =
-        allowance_used(control->allowance, submit->who->uid, limit, control_now(control));
+    uint64_t used = allowance_used(state, submit->who->name, control_now(control));
     if (used + bytes <= limit)
         return 0;
     return error_set(err, REFUSED_TOO_MANY,
@@ -581,6 +604,7 @@ static uint64_t emit_schedule(struct submit *submit, size_t number)
                                           control_wall(submit->control)) },
     };
     json_decref(document);
+    event.cron.stored = take_stored(submit);
     control_emit(submit->control, event);
     return event.cron.id;
 }

@@ -17,6 +17,7 @@
 
 #include "control/control.h"
 
+struct job_draft;
 struct submission;
 
 struct submit {
@@ -28,12 +29,15 @@ struct submit {
     size_t count;
     const char *external; /* name of the one job in its engine (core/engine.h); NULL: none */
     char home[512];
+    uint64_t stored;      /* bytes that it has added to the journal, and no event tells yet */
     const char *key;      /* the client's name for it; NULL: none */
     uint64_t fingerprint; /* of the documents as they were sent; with a key only */
     bool is_repeated;    /* it was accepted before, under this key: the numbers are those of then */
     uint32_t labels_new; /* upper bound of new labels of all its jobs */
     bool is_dry_run;     /* only check */
     bool lacks_nodes;    /* it is refused because no node could ever hold it */
+    const struct job_draft *admitted; /* the last one that an empty cluster could hold */
+    uint32_t admitted_queue;
 };
 
 /* Takes over documents, also if it fails. */

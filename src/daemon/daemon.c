@@ -13,7 +13,6 @@
 
 #include "api/api.h"
 #include "base/mem.h"
-#include "control/allowance.h"
 #include "control/tend.h"
 #include "daemon/alert/alerter.h"
 #include "daemon/arrival_notes.h"
@@ -55,7 +54,6 @@ struct daemon {
     bool has_tended;    /* since the start */
     struct hub *hub;
     struct workers *workers;
-    struct allowance allowance;
     struct config *config; /* of --config, until it is applied; NULL: none */
     struct engine *engine;
     struct launcher *launcher;
@@ -426,9 +424,9 @@ static void fill_control(struct daemon *daemon)
         .world = { daemon->hub, hub_state, hub_emit, hub_enqueue },
         .clock = { clock, clock_now, clock_wall_ahead, clock_noted_ahead, hub_note_ahead,
                    daemon->hub },
-        .blobs = { hub_journal(daemon->hub), journal_blob_add, journal_blob_get },
+        .blobs = { hub_journal(daemon->hub), journal_blob_add, journal_blob_get,
+                   journal_blob_last },
         .watchers = { daemon, tend_soon, describe },
-        .allowance = &daemon->allowance,
         .grace = daemon->options->grace,
         .owner = geteuid(),
     };
@@ -562,7 +560,9 @@ static int open_all(struct daemon *daemon, struct error *err)
         return code;
 
     /* Before: what ended while there was no daemon is news, too. */
-    daemon->alerter = alerter_create(&daemon->loop, daemon->hub, options->state_dir);
+    code = alerter_create(&daemon->loop, daemon->hub, options->state_dir, &daemon->alerter, err);
+    if (code < 0)
+        return code;
     launcher_recover(daemon->launcher);
     daemon->first.run = run_first;
     daemon->first.done = done_first;
@@ -648,7 +648,6 @@ static void close_all(struct daemon *daemon)
     uv_loop_close(&daemon->loop);
     machine_destroy(daemon->machine); /* what is prepared on devices is over only now */
     config_destroy(daemon->config);
-    allowance_release(&daemon->allowance);
     free(daemon->shim);
     free(daemon->slurm_dir);
 }

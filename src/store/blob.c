@@ -107,6 +107,13 @@ static uint64_t add_to_batch(struct journal *journal, XXH128_hash_t hash, const 
     return journal->last_blob + batch->blobs.count;
 }
 
+uint64_t journal_blob_last(void *user)
+{
+    const struct journal *journal = user;
+
+    return journal->last_blob + journal->batch.blobs.count;
+}
+
 uint64_t journal_blob_add(void *user, const void *bytes, size_t length)
 {
     struct journal *journal = user;

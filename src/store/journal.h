@@ -63,6 +63,8 @@ uint64_t journal_append(struct journal *journal, const void *bytes, size_t lengt
 
 /* The id of this content: the id of an equal blob, stored or in the batch, or a new id. */
 uint64_t journal_blob_add(void *journal, const void *bytes, size_t length);
+/* The largest id so far: that of a new blob is larger. */
+uint64_t journal_blob_last(void *journal);
 
 /* Append a blob's bytes; the blob may still be in the batch. -ENOENT: no such blob. */
 int journal_blob_get(void *journal, uint64_t id, struct text *ret, struct error *err);

@@ -2,6 +2,7 @@
 /* Letters to commands: whose hang holds up whose. */
 #include "daemon/alert/alert_send.h"
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,10 +31,47 @@ static void await_sent(struct alert_sender *sender, uint64_t count)
     }
 }
 
+static struct alert_sender *make_sender(void)
+{
+    struct alert_sender *sender;
+    struct error err;
+
+    assert_int_equal(alert_sender_create(&sender, &err), 0);
+    return sender;
+}
+
+static unsigned count_threads(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    unsigned count = 0;
+
+    assert_non_null(tasks);
+    while (readdir(tasks))
+        count++;
+    closedir(tasks);
+    return count - 2; /* . and .. */
+}
+
+/* When it is needed, the machine may lack one. */
+static void no_thread_is_needed_after_the_start(void **state)
+{
+    (void)state;
+    unsigned before = count_threads();
+    struct alert_sender *sender = make_sender();
+    unsigned created = count_threads();
+
+    assert_int_equal(created - before, 6); /* three ways to administrators, three to owners */
+    assert_true(alert_sender_send(sender, &hanging_owners, "a GPU is lost", "{}"));
+    assert_true(alert_sender_send_owner(sender, &hanging_owners, "ana", "0", "{}", USEC_NEVER));
+    await_sent(sender, 2);
+    assert_int_equal(count_threads(), created);
+    alert_sender_destroy(sender);
+}
+
 static void owners_who_take_nothing_keep_no_administrator_waiting(void **state)
 {
     (void)state;
-    struct alert_sender *sender = alert_sender_create();
+    struct alert_sender *sender = make_sender();
     unsigned taken = 0;
 
     while (taken <= ALERT_QUEUE_MAX + 1 &&
@@ -50,7 +88,7 @@ static void what_one_way_took_is_told_and_dropped_by_the_other(void **state)
 {
     (void)state;
     struct watch_rules rules = { .alert_command = "/bin/sleep" };
-    struct alert_sender *sender = alert_sender_create();
+    struct alert_sender *sender = make_sender();
 
     while (alert_sender_send(sender, &rules, "15", "{}"))
         continue;
@@ -66,7 +104,7 @@ static void where_nobody_is_to_be_told_nothing_waits(void **state)
 {
     static const struct watch_rules nobody = { .alert_repeat = 1 };
     (void)state;
-    struct alert_sender *sender = alert_sender_create();
+    struct alert_sender *sender = make_sender();
 
     for (unsigned i = 0; i < 3 * ALERT_QUEUE_MAX; i++) {
         assert_true(alert_sender_send(sender, &nobody, "a", "{}"));
@@ -78,6 +116,7 @@ static void where_nobody_is_to_be_told_nothing_waits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_thread_is_needed_after_the_start),
         cmocka_unit_test(owners_who_take_nothing_keep_no_administrator_waiting),
         cmocka_unit_test(what_one_way_took_is_told_and_dropped_by_the_other),
         cmocka_unit_test(where_nobody_is_to_be_told_nothing_waits),

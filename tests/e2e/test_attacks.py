@@ -106,6 +106,7 @@ CHUNKED = "Transfer-Encoding: chunked"
     (["Transfer-Encoding: gzip, chunked"], "0\r\n\r\n"), (["Transfer-Encoding:", " chunked"], "0\r\n\r\n"), (["Transfer-Encoding : chunked"], "0\r\n\r\n"),
     (["Host: evil.example"], ""), (["Authorization: Bearer x"], ""), (["Cookie: a=b", "Cookie: c=d"], ""), (["Origin: https://localhost"] * 2, ""),
     (["X: a\nX: b"], ""), (["X: a\rX: b"], ""), (["X: a\0b"], ""), (["X: a", " b"], ""), (["X: a", "\tb"], ""),
+    ([CHUNKED], "2\n{}\r\n0\r\n\r\n"), ([CHUNKED], "2\r\n{}\n0\r\n\r\n"), ([CHUNKED], "2\r\n{}\r\n0\n\n"), ([CHUNKED], "2;\nx\r\n{}\r\n0\r\n\r\n"),
     ([CHUNKED], "-2\r\n{}\r\n0\r\n\r\n"), ([CHUNKED], "10000000000000002\r\n{}\r\n0\r\n\r\n"),
 ])
 def test_an_ambiguous_request_ends_the_connection(box, headers, body):
@@ -115,6 +116,30 @@ def test_an_ambiguous_request_ends_the_connection(box, headers, body):
     reply = say(box, ("\r\n".join(head) + ASK % token).encode())
     assert re.match(rb"HTTP/1\.1 4\d\d ", reply) and b'"by":"token"' not in reply, reply
     assert b'"by":"token"' in say(box, (ASK % token).encode())
+
+
+@pytest.mark.skipif(bool(tarn_test.WHY_NOT_AS_OTHERS), reason=tarn_test.WHY_NOT_AS_OTHERS)
+def test_a_limit_of_bytes_is_that_of_the_user_of_a_token():
+    root = tarn_test.make_folder()
+    os.chmod(root, 0o711)
+    box = Box(root, "--all-users")
+    api = box.daemon.api
+    try:
+        api.put("/v1/config", {"journal": {"user_mib": 4}})
+        token = tarn_test.as_user(65534, lambda: api.post("/v1/tokens", {"scope": "submit"})["token"])
+
+        def submit(letter, mib):
+            text = "#!/bin/sh\n#" + letter * ((1 << 20) - 16)
+            return json.dumps([{"script": text[:-3] + "%03d" % number, "sender_cwd": "/"} for number in range(mib)])
+
+        assert box.ask("POST", "/v1/jobs", token, submit("a", 3))[0] == 201
+        status, reply = box.ask("POST", "/v1/jobs", token, submit("b", 2))
+        assert status == 429 and "expected at most 4 MiB a day" in message(reply), reply
+        with pytest.raises(tarn_test.Refused, match="expected at most 4 MiB a day"):
+            tarn_test.as_user(65534, lambda: api.post("/v1/jobs", json.loads(submit("c", 2))))
+    finally:
+        box.stop()
+        tarn_test.remove_folder(root)
 
 
 def test_no_cache_keeps_a_reply_and_no_browser_guesses_its_type(box):

@@ -183,10 +183,40 @@ def test_variables_are_options_of_srun(cluster):
                             "SLURM_LABELIO=1 srun -n 1 echo a\nSLURM_LABELIO=0 srun -n 1 echo b\n"
                             "SLURM_KILL_BAD_EXIT=1 srun sh -c '[ $SLURM_PROCID = 1 ] && exit 7; exec sleep 1000'\necho $?\n"
                             "SLURM_KILL_BAD_EXIT=1 srun -K0 sh -c 'exit $SLURM_PROCID' 2>/dev/null\necho $?\n"
+                            "SLURM_STDOUTMODE=f srun -n 1 echo to a file\ncat f\n"
+                            "SLURM_EXPORT_ENV=NONE A=1 srun -n 1 sh -c 'echo .$A'\n"
+                            "SLURM_EXPORT_ENV=NONE A=1 srun -n 1 --export=ALL sh -c 'echo .$A'\n"
+                            "SLURM_EXPORT_ENV=NONE SRUN_EXPORT_ENV=B=2 A=1 srun -n 1 sh -c 'echo .$A.$B'\n"
+                            "srun -n 1 --cpu_bind=none echo c\n"
                             "SLURM_WAIT=x srun true\necho $?\n")
     assert [line for line in text.splitlines() if not line.startswith(("srun: error: task", "srun: terminating"))] == [
-        "0: a", "b", "7", "1", "srun: error: SLURM_WAIT: --wait: expected seconds, 0 to 86400", "1"], text
+        "0: a", "b", "7", "1", "to a file", ".", ".1", "..2", "c", "srun: error: SLURM_WAIT: --wait: expected seconds, 0 to 86400", "1"], text
     assert text.count("terminating step") == 1
+
+
+def test_steps_are_no_jobs_of_listings(cluster):
+    job, text = cluster.batch(SMALL + "scontrol show job $SLURM_JOB_ID | grep -c \"BatchHost=$SLURMD_NODENAME\"\n"
+                              "sacct -n -j $SLURM_JOB_ID.batch -o MaxRSS; echo $?\nsqueue -h -j $SLURM_JOB_ID.0; echo $?\nsacct -j x; echo $?\n")
+    assert text == ("1\nsacct: error: {0}.batch: steps are not listed; expected the job, {0}, whose values include its steps\n1\n"
+                    "squeue: error: {0}.0: steps are not listed; expected the job, {0}, whose values include its steps\n1\n"
+                    "sacct: error: Invalid job id: x\n1\n".format(job["id"]))
+
+
+def test_options_of_sacct_that_are_repeated_add_to_their_lists(cluster):
+    """As submitit asks for its jobs."""
+    numbers = [cluster.slurm("sbatch", "--parsable", "-c", "0.1", "--wrap", words).stdout.strip() for words in ("true", "exit 1", "true")]
+    for number in numbers:
+        cluster.api.wait_end(number)
+    said = cluster.slurm("sacct", "-n", "-P", "-o", "JobID", "-o", "State", "-j", numbers[0], "-j", numbers[1] + ",").stdout
+    assert said.split() == [numbers[0] + "|COMPLETED", numbers[1] + "|FAILED"]
+    said = cluster.slurm("sacct", "-n", "-P", "-o", "JobID", "-s", "F", "-s", "CD", "-j", ",".join(numbers)).stdout
+    assert said.split() == numbers
+
+
+def test_the_environment_of_a_script_is_that_of_its_steps(cluster):
+    """With --export=NONE, too: srun reads SLURM_EXPORT_ENV."""
+    _, text = cluster.batch(SMALL + "#SBATCH --export=NONE\nexport A=1\nsrun sh -c 'echo .$A'\nunset SLURM_EXPORT_ENV\nsrun sh -c 'echo .$A'\n")
+    assert text == ".\n.1\n"
 
 
 def test_signals_reach_the_tasks(cluster):
@@ -380,11 +410,12 @@ def test_srun_alone_is_a_job_of_its_own(cluster):
 
 
 def test_a_signal_to_srun_ends_its_job(cluster):
+    cluster.out("up")
     process = subprocess.Popen([os.path.join(SLURM, "srun"), "-c", "0.1", "sleep", "1000"], cwd=cluster.work,
                                env=cluster.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def runs():
-        return os.path.exists(cluster.socket) and [job for job in cluster.api.jobs() if job["state"] == "running"]
+        return [job for job in cluster.api.jobs() if job["state"] == "running"]
 
     number = wait_until("the job runs", runs)[0]["id"]
     process.send_signal(signal.SIGINT)

@@ -278,6 +278,11 @@ def test_a_user_has_a_limit_of_bytes_in_the_journal(make_daemon):
     as_user(65534, lambda: submit("a", 3))
     with pytest.raises(Refused, match="have added . MiB to the journal, and this one has . MiB; expected at most 4 MiB a day"):
         as_user(65534, lambda: submit("b", 2))
+    for end in (daemon.kill, daemon.terminate):  # from the records, and from a snapshot
+        end()
+        daemon.start()
+        with pytest.raises(Refused, match="have added . MiB to the journal"):
+            as_user(65534, lambda: submit("b", 2))
     with pytest.raises(Refused, match="this one has 6 MiB"):  # a job for each combination
         as_user(1, lambda: submit("c", 1, matrix={"x": [1, 2, 3, 4, 5, 6]}))
     as_user(65534, lambda: api.submit(run="true"))  # small ones go on

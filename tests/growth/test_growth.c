@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/job_filter.h"
 #include "cluster.h"
 #include "core/snapshot/snapshot.h"
 #include "sched/brain.h"
@@ -299,6 +300,89 @@ static void a_snapshot_costs_the_same_for_each_job(void **state)
     check_growth("snapshot: bytes, a job", bytes);
 }
 
+enum { PAGE = 100, PAGES = 20 };
+
+/* Each job of a page, as GET /v1/jobs looks for it. *after: the last one before, then of the page;
+ * 0 after the last page. */
+static uint64_t list_page(const struct state *state, const struct job_filter *filter,
+                          uint64_t *after)
+{
+    uint32_t count = 0;
+
+    take_steps();
+    if (filter->is_newest)
+        *after = job_filter_newest(state, filter);
+    for (; count < PAGE; count++) {
+        const struct job *job = job_filter_next(state, filter, *after);
+        if (!job)
+            break;
+        *after = job_filter_row_end(state, filter, job)->id;
+    }
+    uint64_t taken = take_steps();
+    *after = count < PAGE ? 0 : *after;
+    return taken;
+}
+
+/* The mean of nine of ten pages, the cheapest. */
+static uint64_t list_pages(struct cluster *cluster, const struct job_filter *filter)
+{
+    costs_list costs = { 0 };
+    uint64_t after = 0;
+
+    for (uint32_t i = 0; i < PAGES; i++)
+        list_add(&costs, list_page(cluster->state, filter, &after));
+    assert_true(costs.items[0] > PAGE);
+    return take_mean(&costs);
+}
+
+/* Many jobs have ended, far more than run or wait. */
+static void end_most(struct cluster *cluster, uint32_t size)
+{
+    uint32_t jobs = 4u * NODES << (2 * size);
+
+    for (uint32_t i = 0; i < jobs; i++) {
+        uint64_t id = cluster_submit(cluster);
+        if (i % 16 != 0)
+            cluster_tell(cluster, &(struct event){ .kind = EVENT_CANCEL,
+                                                   .cancel = { .job = id, .user = "ana" } });
+    }
+}
+
+static void a_page_of_a_list_costs_the_same_in_a_large_cluster(void **state)
+{
+    static const struct {
+        const char *name;
+        struct job_filter filter;
+    } lists[] = {
+        { "unended jobs", { .states = ~(1u << JOB_ENDED) } },
+        { "unended jobs, newest", { .states = ~(1u << JOB_ENDED), .is_newest = true } },
+        { "rows of unended jobs, newest",
+          { .states = ~(1u << JOB_ENDED), .is_newest = true, .is_rows = true } },
+        { "waiting jobs", { .states = 1u << JOB_QUEUED } },
+        { "active jobs", { .states = 1u << JOB_GRANTED | 1u << JOB_RUNNING } },
+        { "all jobs, newest", { .states = UINT32_MAX, .is_newest = true } },
+    };
+    uint64_t costs[COUNT_OF(lists)][SIZES];
+    (void)state;
+
+    for (uint32_t i = 0; i < SIZES; i++) {
+        struct cluster cluster;
+        make(&cluster, i, ORDER_DEFAULT, USEC_PER_DAY);
+        fill_and_queue(&cluster, i);
+        end_most(&cluster, i);
+        for (size_t k = 0; k < COUNT_OF(lists); k++) {
+            struct job_filter filter = lists[k].filter;
+            filter.limit = PAGE;
+            filter.results = UINT32_MAX;
+            filter.until = cluster.now;
+            costs[k][i] = list_pages(&cluster, &filter);
+        }
+        cluster_release(&cluster);
+    }
+    for (size_t k = 0; k < COUNT_OF(lists); k++)
+        check_growth(lists[k].name, costs[k]);
+}
+
 /* What a plan would cost that looks at each running job once, in one step. */
 static void a_walk_over_all_running_jobs_is_found(void **state)
 {
@@ -324,6 +408,7 @@ int main(void)
         cmocka_unit_test(decisions_with_jobs_that_wait),
         cmocka_unit_test(estimates_cost_the_same_in_a_large_cluster),
         cmocka_unit_test(a_snapshot_costs_the_same_for_each_job),
+        cmocka_unit_test(a_page_of_a_list_costs_the_same_in_a_large_cluster),
         cmocka_unit_test(a_walk_over_all_running_jobs_is_found),
     };
 

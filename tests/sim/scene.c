@@ -44,32 +44,46 @@ int scene_read(const char *name, const char *content, bool skip_bad, struct work
     return code;
 }
 
-json_t *scene_run(const char *yaml, int64_t slice)
+static int go(const struct experiment *experiment, const struct workload *workload, json_t **ret,
+              struct error *err)
 {
     static const struct sim_ports ports = { 0 };
+    AUTO(run) struct run *run = run_create(experiment, workload, &ports, experiment->seeds[0]);
+
+    int code = run_go(run, err);
+    if (code == 0)
+        *ret = result_of(run, false);
+    return code;
+}
+
+int scene_try(const char *yaml, int64_t slice, json_t **ret, struct error *err)
+{
     struct experiment_list list = { 0 };
     struct workload from = { 0 }, workload = { 0 };
-    struct error err = { "" };
 
-    int code = experiment_parse(yaml, strlen(yaml), "t.yaml", "", NULL, &list, &err);
-    if (code == 0) {
-        const struct experiment *experiment = list.items.items[0];
-        struct format_ask ask = { .path = experiment->path, .generator = &experiment->generator };
-        code = format_read(experiment->format, &ask, &from, &err);
-        if (code == 0)
-            code = adapt_workload(experiment, &from, experiment->seeds[0], slice, &workload, &err);
-        if (code == 0) {
-            AUTO(run)
-            struct run *run = run_create(experiment, &workload, &ports, experiment->seeds[0]);
-            code = run_go(run, &err);
-            json_t *result = code == 0 ? result_of(run, false) : NULL;
-            experiment_list_release(&list);
-            workload_release(&workload);
-            workload_release(&from);
-            if (result)
-                return result;
-        }
-    }
+    int code = experiment_parse(yaml, strlen(yaml), "t.yaml", "", NULL, &list, err);
+    if (code < 0)
+        return code;
+    const struct experiment *experiment = list.items.items[0];
+    struct format_ask ask = { .path = experiment->path, .generator = &experiment->generator };
+    code = format_read(experiment->format, &ask, &from, err);
+    if (code == 0)
+        code = adapt_workload(experiment, &from, experiment->seeds[0], slice, &workload, err);
+    if (code == 0)
+        code = go(experiment, &workload, ret, err);
+    experiment_list_release(&list);
+    workload_release(&workload);
+    workload_release(&from);
+    return code;
+}
+
+json_t *scene_run(const char *yaml, int64_t slice)
+{
+    struct error err = { "" };
+    json_t *result;
+
+    if (scene_try(yaml, slice, &result, &err) == 0)
+        return result;
     fprintf(stderr, "scene: %s\n", err.text);
     abort();
 }

@@ -17,6 +17,8 @@ int scene_read(const char *format, const char *content, bool skip_bad, struct wo
 
 /* Run an experiment of one variant, its first seed or a slice; the result, new reference. */
 json_t *scene_run(const char *yaml, int64_t slice);
+/* The same, but it may be refused. */
+int scene_try(const char *yaml, int64_t slice, json_t **ret, struct error *err);
 
 /* "wait.mean" of a result. */
 double scene_number(const json_t *result, const char *path);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -499,6 +500,69 @@ static void traces_of_shockwave_have_tabs_and_no_header(void **state)
     workload_release(&workload);
 }
 
+static void traces_of_gavel_state_steps(void **state)
+{
+    static const char trace[] =
+        "ResNet-18 (batch size 32)\tpython3 "
+        "main.py\timages\t--steps\t1\t143450\t2\t1\t-1.000000\t55.5\n"
+        "LM (batch size 10)\tpython3 lm.py\tlm\t--steps\t0\t9\t1\t1\t\t60\n";
+    static const char longer[] =
+        "LM (batch size 10)\tpython3 lm.py\tlm\t--steps\t0\t134583\t1\tgns\t1\t\t1418\t60\n";
+    struct workload workload = { 0 };
+    struct error err = { "" };
+
+    (void)state;
+    assert_int_equal(scene_read("gavel", trace, false, &workload, &err), 0);
+    assert_int_equal(workload.jobs.count, 2);
+    assert_true(workload.is_in_steps);
+    assert_string_equal(workload.jobs.items[0].group, "('ResNet-18 (batch size 32)', 2)");
+    assert_int_equal(workload.jobs.items[0].gpus, 2);
+    assert_int_equal(workload.jobs.items[0].run, 143450 * SEC);
+    assert_string_equal(workload.jobs.items[1].group, "('LM (batch size 10)', 1)");
+    assert_int_equal(workload.jobs.items[1].submit, 60 * SEC);
+    workload_release(&workload);
+    workload = (struct workload){ 0 };
+    assert_int_equal(scene_read("gavel", longer, false, &workload, &err), -EBADMSG);
+    assert_non_null(strstr(err.text, "12 fields, expected 10"));
+    workload_release(&workload);
+}
+
+static void cases_of_hydra_have_a_run_time_on_each_model(void **state)
+{
+    static const char cases[] = ",job_name,norm_job_submit_time,ddl,A100,V100,GTX2080Ti\n"
+                                "0,aa,0,inf,1000.0,1540.0,2500.0\n"
+                                "1,bb,30,5921.0,2000,4000,8000\n";
+    static const char none[] = ",job_name,norm_job_submit_time,ddl\n0,aa,0,inf\n";
+    static const char bad[] = ",job_name,norm_job_submit_time,ddl,T4\n0,aa,0,inf,0\n";
+    struct workload workload = { 0 };
+    struct error err = { "" };
+
+    (void)state;
+    assert_int_equal(scene_read("hydra", cases, false, &workload, &err), 0);
+    assert_int_equal(workload.jobs.count, 2);
+    const struct sim_job *first = &workload.jobs.items[0], *second = &workload.jobs.items[1];
+    assert_string_equal(first->name, "aa");
+    assert_string_equal(first->models, "a100|v100|gtx2080ti");
+    assert_int_equal(first->run, 1000 * SEC);
+    assert_int_equal(first->gpus, 1);
+    assert_int_equal(first->deadline, 0);
+    assert_int_equal(first->speed_count, 3);
+    assert_string_equal(first->speeds[2].model, "gtx2080ti");
+    assert_true(fabs(first->speeds[2].factor - 0.4) < 1e-9);
+    assert_int_equal(second->submit, 30 * SEC);
+    assert_int_equal(second->deadline, 5921 * SEC);
+    assert_true(fabs(second->speeds[1].factor - 0.5) < 1e-9);
+    workload_release(&workload);
+    workload = (struct workload){ 0 };
+    assert_int_equal(scene_read("hydra", none, false, &workload, &err), -EBADMSG);
+    assert_non_null(strstr(err.text, "a column with run times for each model"));
+    workload_release(&workload);
+    workload = (struct workload){ 0 };
+    assert_int_equal(scene_read("hydra", bad, false, &workload, &err), -EBADMSG);
+    assert_non_null(strstr(err.text, "a run time above 0"));
+    workload_release(&workload);
+}
+
 static void gzipped_files_are_read_too(void **state)
 {
     struct workload workload = { 0 };
@@ -558,6 +622,8 @@ int main(void)
         cmocka_unit_test(parts_of_swf_jobs_are_no_jobs),
         cmocka_unit_test(rlscheduler_counts_other_jobs_than_swf),
         cmocka_unit_test(traces_of_shockwave_have_tabs_and_no_header),
+        cmocka_unit_test(traces_of_gavel_state_steps),
+        cmocka_unit_test(cases_of_hydra_have_a_run_time_on_each_model),
         cmocka_unit_test(gzipped_files_are_read_too),
         cmocka_unit_test(no_file_makes_a_reader_fall),
     };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -167,6 +168,51 @@ static void a_kind_of_job_has_its_own_speed_on_a_model(void **state)
     scene_clean();
 }
 
+/* Steps last by the throughput of their kind; without one they are refused. */
+static void steps_last_as_long_as_the_table_says(void **state)
+{
+    (void)state;
+    const char content[] = "LM (batch size 10)\tx\tlm\t-s\t0\t1000\t1\t1\t-1\t0\n"
+                           "LM (batch size 10)\tx\tlm\t-s\t0\t1000\t2\t1\t-1\t5000\n";
+    const char *path = scene_file(content, sizeof(content) - 1);
+    AUTO_FREE char *yaml = mem_printf("cluster: {nodes: 1, gpus: 2, model: k80}\n"
+                                      "workload: {format: gavel, file: %s, speeds: {k80: "
+                                      "{\"('LM (batch size 10)', 1)\": 5, "
+                                      "\"('LM (batch size 10)', 2)\": 8}}}\n"
+                                      "measure: [jct]\n",
+                                      path);
+    json_t *result = scene_run(yaml, -1);
+
+    near_to(scene_number(result, "jct.mean"), (200 + 125) / 2.0);
+    near_to(scene_number(result, "jct.max"), 200);
+    json_decref(result);
+    AUTO_FREE char *lacks = mem_printf("cluster: {nodes: 1, gpus: 2, model: k80}\n"
+                                       "workload: {format: gavel, file: %s, speeds: {k80: "
+                                       "{\"('LM (batch size 10)', 1)\": 5}}}\n",
+                                       path);
+    struct error err = { "" };
+    assert_int_equal(scene_try(lacks, -1, &result, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "('LM (batch size 10)', 2): the trace states steps, and "
+                                     "workload: speeds has none for model k80"));
+    scene_clean();
+}
+
+static void a_job_has_a_run_time_on_each_model(void **state)
+{
+    (void)state;
+    const char content[] = ",job_name,norm_job_submit_time,ddl,A100,T4\n"
+                           "0,aa,0,inf,100,400\n1,bb,1000,inf,100,50\n";
+    AUTO_FREE char *yaml = mem_printf("cluster: {nodes: 1, gpus: 1, model: t4}\n"
+                                      "workload: {format: hydra, file: %s}\nmeasure: [jct]\n",
+                                      scene_file(content, sizeof(content) - 1));
+    json_t *result = scene_run(yaml, -1);
+
+    near_to(scene_number(result, "jct.max"), 400);
+    near_to(scene_number(result, "jct.mean"), 225);
+    json_decref(result);
+    scene_clean();
+}
+
 static const char made_up[] = "cluster: {nodes: 4, gpus: 8}\n"
                               "workload: {format: generate, jobs: 400, arrivals: bursty, "
                               "diurnal: 0.5, queues: user}\n"
@@ -246,6 +292,8 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_at_once_is_dropped_when_asked_for),
         cmocka_unit_test(wide_jobs_are_gangs_of_whole_machines),
         cmocka_unit_test(slow_models_take_longer),
+        cmocka_unit_test(steps_last_as_long_as_the_table_says),
+        cmocka_unit_test(a_job_has_a_run_time_on_each_model),
         cmocka_unit_test(a_kind_of_job_has_its_own_speed_on_a_model),
         cmocka_unit_test(the_same_seed_gives_the_same_run),
         cmocka_unit_test(the_mean_is_taken_element_by_element),

@@ -88,6 +88,9 @@ static void slurm_options_become_keys(void **state)
     assert_line("-C nvme&(a100|zone=b)&x", "{\"where\":[\"nvme\",\"a100|zone=b\",\"x\"]}");
     assert_line("--where !slow,zone=a", "{\"where\":\"!slow,zone=a\"}");
     assert_line("--gpus 0", "{\"gpus\":\"0\"}");
+    assert_line("--array=[0-4,7]%2", "{\"array\":\"0-4,7%2\"}");
+    assert_line("--array=[0-4]", "{\"array\":\"0-4\"}");
+    assert_line("--array=[0-4]x", "{\"array\":\"[0-4]x\"}");
     assert_line("--array=0-99%8", "{\"array\":\"0-99%8\"}");
     assert_line("-d singleton", "{\"singleton\":true}");
     assert_line("-d aftercorr:12,afterany:7_3,afterok:8_*,singleton",
@@ -363,6 +366,11 @@ static void mail_is_as_slurm_has_it(void **state)
     assert_string_equal(notes, "[\"--mail-type=TIME_LIMIT_80: not supported, ignored\"]");
     assert_string_equal(never, "{}");
     assert_string_equal(own, "{\"mail\":\"ana@a.org\",\"notify\":\"fail\"}");
+    assert_script("#SBATCH --mail-type=END\n#SBATCH --mail-type=FAIL\n",
+                  "{\"notify\":\"end,fail\"}");
+    assert_script("#SBATCH --mail-type=END\n#SBATCH --mail-type=none\n", "{}");
+    AUTO_FREE char *both = result_of("--mail-type=BEGIN", "#SBATCH --mail-type=END\n", NULL);
+    assert_string_equal(both, "{\"notify\":\"begin,end\"}");
 }
 
 static void a_bad_command_line_is_refused_in_words(void **state)
@@ -503,6 +511,31 @@ static void a_bad_script_is_refused_with_its_line(void **state)
         assert_script(cases[i].script, cases[i].text);
 }
 
+/* As sbatch has it: a comment may begin within a word. */
+static void a_comment_ends_a_line(void **state)
+{
+    (void)state;
+
+    assert_script("#SBATCH -J a#b --hold\n", "{\"name\":\"a\"}");
+    assert_script("#SBATCH -J 'a#b' --hold # why\n", "{\"hold\":true,\"name\":\"a#b\"}");
+    assert_script("#SBATCH -J a\\#b\n", "{\"name\":\"a#b\"}");
+}
+
+static void lines_of_other_schedulers_are_refused(void **state)
+{
+    static const char pbs[] = "#!/bin/sh\n#SBATCH -n 1\necho\n#PBS -l nodes=1:ppn=4\n";
+    (void)state;
+
+    assert_script(pbs, "a.sh:4: '#PBS -l nodes=1:ppn=4': #PBS and #BSUB lines are not read; "
+                       "expected #SBATCH lines, or --ignore-pbs");
+    assert_script("#BSUB -J x\n", "a.sh:1: '#BSUB -J x': #PBS and #BSUB lines are not read; "
+                                  "expected #SBATCH lines, or --ignore-pbs");
+    assert_script("#PBS -N x\n#SBATCH --ignore-pbs\n", "{}");
+    assert_script("#PBSPRO\n# PBS -N x\n", "{}");
+    AUTO_FREE char *ignored = result_of("--ignore-pbs", pbs, NULL);
+    assert_non_null(strstr(ignored, "\"tasks\":1"));
+}
+
 static void a_script_has_a_limit(void **state)
 {
     AUTO_FREE char *script = mem_zero(SBATCH_SCRIPT_MAX + 2, 1);
@@ -611,6 +644,8 @@ int main(void)
         cmocka_unit_test(mail_is_as_slurm_has_it),
         cmocka_unit_test(a_bad_command_line_is_refused_in_words),
         cmocka_unit_test(a_bad_script_is_refused_with_its_line),
+        cmocka_unit_test(a_comment_ends_a_line),
+        cmocka_unit_test(lines_of_other_schedulers_are_refused),
         cmocka_unit_test(a_script_has_a_limit),
         cmocka_unit_test(options_are_listed_for_help_and_completion),
         cmocka_unit_test(the_job_is_a_document),

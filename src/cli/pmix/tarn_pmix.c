@@ -269,9 +269,12 @@ static int register_task(const struct server *server, uint32_t rank, struct text
     if (code == 0)
         code = check(server, "variables of a task",
                      server->library.PMIx_server_setup_fork(&task, &variables), err);
-    for (char **variable = variables; code == 0 && *variable; variable++)
+    for (char **variable = variables; variable && *variable; variable++) {
         text_add_bytes(ret, *variable, strlen(*variable) + 1);
+        free(*variable);
+    }
     text_add_char(ret, '\0');
+    free(variables);
     return code;
 }
 

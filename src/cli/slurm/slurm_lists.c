@@ -36,18 +36,32 @@ static void check_users(const char *list)
     }
 }
 
-/* As in Slurm: of several jobs those that exist are listed, a single one has to exist. */
-static int check_ids(struct session *session, const char *list, struct error *err)
+static int check_ids(const char *list, struct error *err)
 {
     AUTO_FREE char *copy = mem_string(list);
-    AUTO_FREE char *path = mem_printf("/v1/jobs/%s", list);
-    AUTO(json) json_t *reply = NULL;
     char *rest = copy;
 
     for (char *word = strsep(&rest, ","); word; word = strsep(&rest, ",")) {
-        if (strtol(word, NULL, 10) <= 0 || word[strspn(word, "0123456789_")])
+        const size_t length = strspn(word, "0123456789_");
+        if (!word[0])
+            continue;
+        if (strtol(word, NULL, 10) <= 0 || (word[length] && word[length] != '.'))
             return error_set(err, -EINVAL, "Invalid job id: %.60s", word);
+        if (word[length] == '.')
+            return error_set(err, -ENOTSUP,
+                             "%.60s: steps are not listed; expected the job, %.*s, whose values "
+                             "include its steps",
+                             word, (int)length, word);
     }
+    return 0;
+}
+
+/* As in Slurm: of several jobs those that exist are listed, a single one has to exist. */
+static int check_existence(struct session *session, const char *list, struct error *err)
+{
+    AUTO_FREE char *path = mem_printf("/v1/jobs/%s", list);
+    AUTO(json) json_t *reply = NULL;
+
     if (strchr(list, ','))
         return 0;
     int code = session_get(session, path, &reply, err);
@@ -72,10 +86,12 @@ static int print(const struct listing *listing, bool has_dashes)
                    : slurm_format_letters(&format, listing->letters, slurm_job_fields, &err);
     if (code == 0 && listing->choice.states)
         code = slurm_states_check(listing->choice.states, &err);
+    if (code == 0 && listing->choice.ids)
+        code = check_ids(listing->choice.ids, &err);
     if (code == 0)
         code = session_open(&session, &err);
     if (code == 0 && listing->must_exist && listing->choice.ids)
-        code = check_ids(&session, listing->choice.ids, &err);
+        code = check_existence(&session, listing->choice.ids, &err);
     if (code == 0 && listing->must_exist && listing->choice.users)
         check_users(listing->choice.users);
     if (code == 0)
@@ -266,7 +282,15 @@ static int print_fields(void)
     return 0;
 }
 
-int slurm_sacct(int argc, char **argv)
+/* An option that is given again adds to its list, as in Slurm. */
+static const char *join(struct text *list, const char *more)
+{
+    text_printf(list, "%s%s", list->length > 0 ? "," : "", more);
+    return list->bytes;
+}
+
+/* lists: by the letter of their option. */
+static int list_accounts(int argc, char **argv, struct text *lists)
 {
     static const struct option options[] = {
         { "jobs", required_argument, NULL, 'j' },
@@ -303,7 +327,7 @@ int slurm_sacct(int argc, char **argv)
     while ((option = slurm_option(argc, argv, "j:S:E:o:XPpnu:as:r:A:beM:L", options)) != -1) {
         switch (option) {
         case 'j':
-            listing.choice.ids = optarg;
+            listing.choice.ids = join(&lists[option], optarg);
             break;
         case 'S':
         case 'E':
@@ -313,7 +337,7 @@ int slurm_sacct(int argc, char **argv)
                                   optarg);
             break;
         case 'o':
-            listing.names = optarg;
+            listing.names = join(&lists[option], optarg);
             break;
         case 'M':
             if (!slurm_is_own_cluster(optarg))
@@ -333,19 +357,19 @@ int slurm_sacct(int argc, char **argv)
         case 'u':
         case 'a':
             has_user = true;
-            listing.choice.users = option == 'u' ? optarg : NULL;
+            listing.choice.users = option == 'u' ? join(&lists['u'], optarg) : NULL;
             break;
         case 's':
-            listing.choice.states = optarg;
+            listing.choice.states = join(&lists[option], optarg);
             break;
         case 'N':
-            listing.choice.names = optarg;
+            listing.choice.names = join(&lists[option], optarg);
             break;
         case 'r':
-            listing.choice.pools = optarg;
+            listing.choice.pools = join(&lists[option], optarg);
             break;
         case 'A':
-            listing.choice.queues = optarg;
+            listing.choice.queues = join(&lists[option], optarg);
             break;
         case 'd':
             listing.delimiter = optarg;
@@ -366,4 +390,14 @@ int slurm_sacct(int argc, char **argv)
     if (!listing.choice.ids && listing.choice.since == 0)
         read_time("midnight", &listing.choice.since);
     return print(&listing, !listing.is_parsable);
+}
+
+int slurm_sacct(int argc, char **argv)
+{
+    struct text lists['z'] = { 0 };
+    int status = list_accounts(argc, argv, lists);
+
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        text_release(&lists[i]);
+    return status;
 }

@@ -21,6 +21,7 @@ static const char *const job_lines[] = {
     "RunTime TimeLimit:LongTimeLimit",
     "SubmitTime StartTime EndTime",
     "Partition NodeList",
+    "BatchHost:NodeList",
     "NumNodes NumCPUs NumTasks",
     "TRES:AllocTRES TresPerNode:Gres",
     "Command",

@@ -28,9 +28,10 @@ struct srun {
     bool has_no_gpus; /* --gres=none */
     bool has_cpus;    /* --cpus-per-task */
     int wait_s;
-    const char *mpi;    /* how its tasks would find each other; NULL: they do not */
-    LIST(char *) words; /* the other options, for sbatch's parser; [0] is the program */
-    char **command;     /* NULL-terminated */
+    const char *mpi;     /* how its tasks would find each other; NULL: they do not */
+    LIST(char *) words;  /* the other options, for sbatch's parser; [0] is the program */
+    LIST(char *) values; /* those of them that variables set */
+    char **command;      /* NULL-terminated */
 };
 
 static int flag(bool *member)
@@ -84,6 +85,7 @@ static const struct own {
     { "wait", 'W', 'y', OWN_WAIT, NULL },
     { "mpi", 0, 'y', OWN_MPI, NULL },
     { "cpu-bind", 0, 'y', OWN_CPU_BIND, NULL },
+    { "cpu_bind", 0, 'y', OWN_CPU_BIND, NULL },
     { "pty", 0, 'o', OWN_PTY, NULL },
     { "jobid", 0, 'y', OWN_JOB, NULL },
     { "nodelist", 'w', 'y', OWN_NODES, NULL },
@@ -239,13 +241,20 @@ static const struct own *find_own(const char *word, const char **ret_value)
     return NULL;
 }
 
-/* The variables that srun reads as options, by srun(1). The command line wins over them. */
+/* The variables that srun reads as options, by srun(1). The command line wins over them, and a
+ * later one over an earlier one. What sbatch sets in a job is not among them: a step begins with
+ * that. */
 static const struct {
     const char *variable, *option;
 } inputs[] = {
-    { "SLURM_EXACT", "--exact" },     { "SLURM_KILL_BAD_EXIT", "--kill-on-bad-exit" },
-    { "SLURM_LABELIO", "--label" },   { "SLURM_MPI_TYPE", "--mpi" },
-    { "SLURM_OVERLAP", "--overlap" }, { "SLURM_WAIT", "--wait" },
+    { "SLURM_EXACT", "--exact" },       { "SLURM_EXPORT_ENV", "--export" },
+    { "SLURM_LABELIO", "--label" },     { "SLURM_KILL_BAD_EXIT", "--kill-on-bad-exit" },
+    { "SLURM_MPI_TYPE", "--mpi" },      { "SLURM_OPEN_MODE", "--open-mode" },
+    { "SLURM_OVERLAP", "--overlap" },   { "SLURM_REMOTE_CWD", "--chdir" },
+    { "SLURM_STDERRMODE", "--error" },  { "SLURM_STDINMODE", "--input" },
+    { "SLURM_STDOUTMODE", "--output" }, { "SLURM_TIMELIMIT", "--time" },
+    { "SLURM_WAIT", "--wait" },         { "SRUN_CPUS_PER_TASK", "--cpus-per-task" },
+    { "SRUN_EXPORT_ENV", "--export" },
 };
 
 /* Of an option without an argument: whether the variable sets it. */
@@ -254,21 +263,31 @@ static bool is_switched_on(const char *value)
     return value[0] == '\0' || strcmp(value, "yes") == 0 || strtol(value, NULL, 10) != 0;
 }
 
+static int read_variable(struct srun *srun, const char *variable, const char *option,
+                         struct error *err)
+{
+    const char *none, *value = getenv(variable);
+    const struct own *own = find_own(option, &none);
+
+    if (!value || (own && own->argument == 'n' && !is_switched_on(value)))
+        return 0;
+    if (own) {
+        int code = take_own(srun, own, value[0] ? value : NULL, err);
+        return code < 0 ? error_prefix(err, code, "%s", variable) : 0;
+    }
+    srun->has_cpus |= strcmp(option, "--cpus-per-task") == 0;
+    list_add(&srun->values, mem_printf("%s=%s", option, value));
+    list_add(&srun->words, srun->values.items[srun->values.count - 1]);
+    return 0;
+}
+
 static int read_variables(struct srun *srun, struct error *err)
 {
-    const char *none;
+    int code = 0;
 
-    for (size_t i = 0; i < COUNT_OF(inputs); i++) {
-        const char *value = getenv(inputs[i].variable);
-        const struct own *own = find_own(inputs[i].option, &none);
-        struct error why;
-        if (!value || (own->argument == 'n' && !is_switched_on(value)))
-            continue;
-        int code = take_own(srun, own, value[0] ? value : NULL, &why);
-        if (code < 0)
-            return error_set(err, code, "%s: %s", inputs[i].variable, why.text);
-    }
-    return 0;
+    for (size_t i = 0; i < COUNT_OF(inputs) && code == 0; i++)
+        code = read_variable(srun, inputs[i].variable, inputs[i].option, err);
+    return code;
 }
 
 static bool is_without_gpus(const char *word)
@@ -294,7 +313,6 @@ static int read_words(struct srun *srun, int argc, char **argv, struct error *er
     const char *value;
     int at = 1, code = 0;
 
-    list_add(&srun->words, argv[0]);
     while (at < argc && code == 0) {
         const struct own *own = find_own(argv[at], &value);
         if (own) {
@@ -665,6 +683,7 @@ int slurm_srun(int argc, char **argv)
     struct error err;
     int status = 0;
 
+    list_add(&srun.words, argv[0]);
     int code = read_variables(&srun, &err);
     if (code == 0)
         code = read_words(&srun, argc, argv, &err);
@@ -672,6 +691,9 @@ int slurm_srun(int argc, char **argv)
         code = check_command(srun.command, &err);
     if (code == 0)
         code = is_inside() ? run_inside(&srun, &status, &err) : run_outside(&srun, &status, &err);
+    for (size_t i = 0; i < srun.values.count; i++)
+        free(srun.values.items[i]);
+    list_release(&srun.values);
     list_release(&srun.words);
     if (code < 0)
         slurm_fail("%s", err.text);

@@ -52,7 +52,7 @@ static bool are_same_roles(const struct role *a, const struct role *b, uint32_t 
     return are_same;
 }
 
-static bool is_same(const struct request *a, const struct request *b)
+bool class_is_same(const struct request *a, const struct request *b)
 {
     return memcmp(a, b, offsetof(struct request, roles)) == 0 && a->where_count == b->where_count &&
            are_same_roles(a->roles, b->roles, a->roles_count) &&
@@ -201,7 +201,7 @@ uint32_t class_claim(struct class_table *table, const struct request *request)
     map_get(&table->by_hash, hash, &first);
     for (uint64_t at = first; at != 0; at = class_of(table, at)->next_alike) {
         struct class *class = class_of(table, at);
-        if (is_same(&class->request, &shape)) {
+        if (class_is_same(&class->request, &shape)) {
             class->references++;
             return (uint32_t)at - 1;
         }

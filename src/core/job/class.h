@@ -58,6 +58,8 @@ static inline bool class_labels_fit(const struct class_table *table, const struc
     return class_labels_new(table, request) <= class_labels_unused(table);
 }
 
+/* Whether they would be one class. */
+bool class_is_same(const struct request *a, const struct request *b);
 uint32_t class_claim(struct class_table *table, const struct request *request);
 void class_release(struct class_table *table, uint32_t number);
 static inline const struct request *class_request(const struct class_table *table, uint32_t number)

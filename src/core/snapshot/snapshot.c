@@ -238,8 +238,12 @@ void snapshot_save(const struct state *state, struct text *out)
         put_queue(out, state, &state->queues.items[i], &scratch);
     PUT_ALL(out, RESOURCE, state->resources, &scratch);
     put_agenda(out, &state->agenda, &scratch);
-    for (size_t i = 0; i < state->users.count; i++)
-        put(out, USER, &(struct saved_user){ state->users.items[i] }, &scratch);
+    for (size_t i = 0; i < state->users.count; i++) {
+        struct saved_user saved = { .name = state->users.items[i] };
+        if (i < state->allowances.count)
+            saved.allowance = state->allowances.items[i];
+        put(out, USER, &saved, &scratch);
+    }
     LIST_EACH (const struct payer, payer, &state->payers.items) {
         if (payer->user != PAYER_ALL)
             put(out, PAYER, payer, &scratch);

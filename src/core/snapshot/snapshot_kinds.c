@@ -301,7 +301,12 @@ static const struct field speed_fields[] = {
     RECORD_INT(struct speed_ring, 3, mean, "mean run time, log2 of milliseconds in units of 2^-12"),
 };
 
-static const struct field user_fields[] = { RECORD_TEXT(struct saved_user, 1, name, "") };
+static const struct field user_fields[] = {
+    RECORD_TEXT(struct saved_user, 1, name, ""),
+    RECORD_UINT(struct saved_user, 2, allowance.used,
+                "bytes that its submissions have added to the journal, less what has come back"),
+    RECORD_INT(struct saved_user, 3, allowance.at, "when"),
+};
 
 static const struct field group_need_fields[] = {
     RECORD_UINT(struct group_need, 1, on, "the group that it needs"),

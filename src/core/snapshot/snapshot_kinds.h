@@ -63,6 +63,7 @@ struct saved_window {
 
 struct saved_user {
     const char *name;
+    struct allowance allowance;
 };
 
 /* A job with everything that belongs to it. */

@@ -593,6 +593,7 @@ static int load_user(struct state *state, const struct saved_user *saved, struct
 {
     (void)err;
     list_add(&state->users, mem_string(saved->name));
+    list_add(&state->allowances, saved->allowance);
     return 0;
 }
 

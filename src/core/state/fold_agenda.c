@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/state/allowance.h"
 #include "core/state/fold.h"
 
 static int fold_window(struct state *state, const struct event_window *event, struct error *err)
@@ -110,6 +111,9 @@ static int fold_cron(struct state *state, const struct event_cron *event, struct
 
     if (!known && event->id < agenda->next_cron)
         return error_set(err, -EBADMSG, "cron %" PRIu64 ": its number is taken", event->id);
+    if (event->stored > 0)
+        allowance_take(state, state_claim_user(state, event->user), event->stored);
+    entry.stored = 0;
     record_own(event_type(EVENT_CRON), &entry);
     if (known) {
         record_release(event_type(EVENT_CRON), known);

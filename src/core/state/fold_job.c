@@ -12,6 +12,7 @@
 #include "base/wide.h"
 #include "core/job/gang_size.h"
 #include "core/job/role.h"
+#include "core/state/allowance.h"
 #include "core/state/fold.h"
 
 static int fold_group(struct state *state, const struct event_group *event, struct error *err)
@@ -149,6 +150,7 @@ static int fold_submit(struct state *state, const struct event_submit *event, st
     if (event->by_job > 0)
         job_claim_run(job)->by_job = event->by_job;
     class_note_user(&state->classes, job->class, job->user);
+    allowance_take(state, job->user, event->stored);
     state_link_job(state, job);
     note_arrival(state, job);
     note_demand(state, job);

@@ -91,6 +91,9 @@ void state_destroy(struct state *state)
     list_release(&state->queues);
     payers_release(&state->payers);
     list_release(&state->users);
+    for (size_t i = 0; i < COUNT_OF(state->unended); i++)
+        id_set_release(&state->unended[i]);
+    list_release(&state->allowances);
     list_release(&state->unfinished);
     list_release(&state->node_types);
     list_release(&state->device_types);
@@ -308,12 +311,21 @@ const char *state_user(const struct state *state, uint32_t user)
 }
 
 /* Few users, asked for once a job: a list will do. */
-uint32_t state_claim_user(struct state *state, const char *name)
+int64_t state_find_user(const struct state *state, const char *name)
 {
     for (size_t i = 0; i < state->users.count; i++) {
         if (strcmp(state->users.items[i], name) == 0)
-            return (uint32_t)i;
+            return (int64_t)i;
     }
+    return -1;
+}
+
+uint32_t state_claim_user(struct state *state, const char *name)
+{
+    int64_t known = state_find_user(state, name);
+
+    if (known >= 0)
+        return (uint32_t)known;
     list_add(&state->users, mem_string(name));
     return (uint32_t)state->users.count - 1;
 }

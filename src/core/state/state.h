@@ -15,6 +15,7 @@
 
 #include <stdint.h>
 
+#include "base/id_set.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/pages.h"
@@ -49,6 +50,11 @@ struct capacity {
     int64_t memory_mib;
     int64_t models[RESOURCES_MAX]; /* milli-GPUs of each model that has a number */
     int64_t worth;                 /* of the GPUs, by their prices (state_worth) */
+};
+
+struct allowance {
+    uint64_t used; /* bytes */
+    usec_t at;
 };
 
 struct touched_jobs {
@@ -97,6 +103,8 @@ struct state {
     struct map submitted; /* id of a job -> the last job that it submitted (run->elder) */
     struct job *first_job, *last_job;
     struct job *first_active, *last_active; /* that hold resources, by id: run->active_next */
+    struct id_set unended[JOB_ENDED];       /* by state: their numbers */
+    LIST(struct allowance) allowances;      /* by user (allowance.h) */
     LIST(uint32_t) unfinished;              /* by user: how many jobs have not ended */
     struct group *first_group, *last_group;
     uint32_t job_counts[JOB_STATE_COUNT];
@@ -139,6 +147,7 @@ void state_describe(const struct state *state, const struct job *job, struct his
 /* The same with another request than its own. */
 void job_describe(const struct job *job, const struct request *request, struct history_job *ret);
 const char *state_user(const struct state *state, uint32_t user);
+int64_t state_find_user(const struct state *state, const char *name);   /* -1: none */
 int64_t state_find_node(const struct state *state, const char *name);   /* -1: none */
 int64_t state_find_device(const struct state *state, const char *uuid); /* -1: none */
 int64_t state_find_pool(const struct state *state, const char *name);   /* -1: none */

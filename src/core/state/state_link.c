@@ -55,6 +55,10 @@ void state_note_state(struct state *state, struct job *job, enum job_state from,
         assert(state->unfinished.items[job->user] > 0);
         state->unfinished.items[job->user]--;
     }
+    if (from != to && from != JOB_ENDED)
+        id_set_remove(&state->unended[from], job->id);
+    if (from != to && to != JOB_ENDED)
+        id_set_add(&state->unended[to], job->id);
     if (is_active && !was_active)
         link_active(state, job);
     if (was_active && !is_active)

@@ -355,23 +355,27 @@ static void *work(void *user)
 }
 
 /* With all signals blocked: they are for the loop. */
-static bool start(struct channel *channel)
+static int start(struct channel *channel, struct error *err)
 {
     sigset_t all, before;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    channel->is_started = pthread_create(&channel->thread, NULL, work, channel) == 0;
+    int code = pthread_create(&channel->thread, NULL, work, channel);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return channel->is_started;
+    channel->is_started = code == 0;
+    return code == 0 ? 0
+                     : error_set(err, -code,
+                                 "a thread for alerts cannot be created: %s; raise the limit of "
+                                 "processes (ulimit -u, or TasksMax= of the unit)",
+                                 strerror(code));
 }
 
-/* False: it is full, or can't begin. */
+/* False: it is full. */
 static bool enqueue(struct channel *channel, const struct letter *letter)
 {
     pthread_mutex_lock(&channel->lock);
-    bool has_room =
-        channel->queue.count < ALERT_QUEUE_MAX && (channel->is_started || start(channel));
+    bool has_room = channel->queue.count < ALERT_QUEUE_MAX;
     if (has_room) {
         list_add(&channel->queue, (struct letter){ .to = mem_string(letter->to),
                                                    .server = mem_string(letter->server),
@@ -395,9 +399,10 @@ static void count_dropped(struct channel *channel)
     pthread_mutex_unlock(&channel->lock);
 }
 
-struct alert_sender *alert_sender_create(void)
+int alert_sender_create(struct alert_sender **ret, struct error *err)
 {
     struct alert_sender *sender = mem_zero(1, sizeof(*sender));
+    int code = 0;
 
     curl_global_init(CURL_GLOBAL_DEFAULT);
     for (size_t i = 0; i < COUNT_OF(sender->channels); i++) {
@@ -408,7 +413,14 @@ struct alert_sender *alert_sender_create(void)
         pthread_mutex_init(&channel->lock, NULL);
         pthread_cond_init(&channel->wake, NULL);
     }
-    return sender;
+    for (size_t i = 0; i < COUNT_OF(sender->channels) && code == 0; i++)
+        code = start(&sender->channels[i], err);
+    if (code < 0) {
+        alert_sender_destroy(sender);
+        return code;
+    }
+    *ret = sender;
+    return 0;
 }
 
 void alert_sender_destroy(struct alert_sender *sender)

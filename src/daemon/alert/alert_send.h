@@ -4,10 +4,10 @@
 
 /* alert_send - delivers messages to a command, a webhook and by mail, without blocking the loop
  *
- * Each of the three channels has a thread and a queue, and the channels to owners of jobs have
- * their own, so that a channel that hangs delays no other. A message is tried a few times, each
- * with a deadline. A full queue accepts nothing: a message that another channel accepted is dropped
- * there, and counted. Failures are logged.
+ * Each of the three channels has a thread, which exists from the start on, and a queue, and the
+ * channels to owners of jobs have their own, so that a channel that hangs delays no other. A
+ * message is tried a few times, each with a deadline. A full queue accepts nothing: a message that
+ * another channel accepted is dropped there, and counted. Failures are logged.
  *
  * Messages about jobs have a time: what is not delivered can be sent again after a restart.
  *
@@ -33,7 +33,8 @@ enum {
 
 struct alert_sender;
 
-struct alert_sender *alert_sender_create(void);
+/* Fails with -EAGAIN; the message says which limit is too low. */
+int alert_sender_create(struct alert_sender **ret, struct error *err);
 /* Aborts deliveries in progress, which takes about a second at most. NULL is fine. */
 void alert_sender_destroy(struct alert_sender *sender);
 

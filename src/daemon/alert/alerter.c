@@ -285,12 +285,17 @@ static void on_timer(uv_timer_t *timer)
     list_release(&things.list);
 }
 
-struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const char *state_dir)
+int alerter_create(uv_loop_t *loop, struct hub *hub, const char *state_dir, struct alerter **ret,
+                   struct error *err)
 {
-    struct alerter *alerter = mem_zero(1, sizeof(*alerter));
+    struct alert_sender *sender;
 
+    int code = alert_sender_create(&sender, err);
+    if (code < 0)
+        return code;
+    struct alerter *alerter = mem_zero(1, sizeof(*alerter));
     alerter->hub = hub;
-    alerter->sender = alert_sender_create();
+    alerter->sender = sender;
     alert_memory_load(&alerter->memory, state_dir, &alerter->alerts, clock_now(hub_clock(hub)));
     usec_t now = hub_state(hub)->now;
     job_notes_init(&alerter->notes, hub, alerter->memory.notes < now ? alerter->memory.notes : now);
@@ -301,7 +306,8 @@ struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const char *sta
     alerter->timer.data = alerter->delivered.data = alerter;
     alerter->handle_count = 2;
     alert_sender_on_done(alerter->sender, on_done, &alerter->delivered);
-    return alerter;
+    *ret = alerter;
+    return 0;
 }
 
 void alerter_watch(struct alerter *alerter, const struct watch *watch)

@@ -22,7 +22,8 @@
 struct alerter;
 
 /* From here on, messages about jobs are sent. */
-struct alerter *alerter_create(uv_loop_t *loop, struct hub *hub, const char *state_dir);
+int alerter_create(uv_loop_t *loop, struct hub *hub, const char *state_dir, struct alerter **ret,
+                   struct error *err);
 /* Begin to send alerts; watch may be NULL. */
 void alerter_watch(struct alerter *alerter, const struct watch *watch);
 void alerter_destroy(struct alerter *alerter); /* NULL is fine */

@@ -117,7 +117,7 @@ int planned_come(void *user, struct forward *forward, usec_t now, struct error *
     struct forward_control in;
 
     forward_control_init(&in, forward, control_wall_ahead(planned->live));
-    in.control.blobs = (struct control_blobs){ planned, NULL, get };
+    in.control.blobs = (struct control_blobs){ .user = planned, .get = get };
     in.control.grace = planned->live->grace;
     in.control.owner = planned->live->owner;
     while (in.code == 0 && planned_next(planned) <= now) {

@@ -23,10 +23,11 @@ struct head {
 static const char odd_line[] =
     "a line of the head has a NUL or CR, goes on in the next line, or does not end with CR LF";
 
-/* This version of the library takes an LF alone for the end of a line, joins a line that goes on in
- * the next one. Its parser works in place: it puts NULs in the place of
- * CR LF, so such a line is one that is not followed at once by the next, or by the empty line.
- * Later versions refuse these lines themselves (http.c, MHD_OPTION_CLIENT_DISCIPLINE_LVL). */
+/* This version of the library takes an LF alone for the end of a line, also in a body that comes in
+ * chunks, of which this file sees no line; and it joins a line that goes on in the next one. Its
+ * parser works in place: it puts NULs in the place of CR LF, so such a line is one that is not
+ * followed at once by the next, or by the empty line. Later versions refuse these lines themselves
+ * (http.c, MHD_OPTION_CLIENT_DISCIPLINE_LVL). */
 static bool is_parsed_in_place(void)
 {
     return strcmp(MHD_get_version(), "0.9.75") == 0;
@@ -61,7 +62,9 @@ static void look(struct head *head, size_t header, const char *value, size_t len
     head->counts[header]++;
     if (header == LENGTH && !is_number(value, length))
         head->trouble = "Content-Length: expected a number";
-    if (header == ENCODING && strcasecmp(value, "chunked") != 0)
+    if (header == ENCODING && is_parsed_in_place())
+        head->trouble = "Transfer-Encoding: expected a body with Content-Length";
+    else if (header == ENCODING && strcasecmp(value, "chunked") != 0)
         head->trouble = "Transfer-Encoding: expected chunked";
 }
 

@@ -214,6 +214,7 @@ int adapt_workload(const struct experiment *experiment, const struct workload *f
     list_reserve(&ret->jobs, from->jobs.count);
     memcpy(ret->jobs.items, from->jobs.items, from->jobs.count * sizeof(from->jobs.items[0]));
     ret->jobs.count = from->jobs.count;
+    ret->is_in_steps = from->is_in_steps;
     if (!adapt->shuffle && adapt->inflate <= 0)
         workload_sort(ret);
     if (slice >= 0)

@@ -102,12 +102,72 @@ static void find_demands(struct run *run)
     }
 }
 
+/* Of those that jobs have of their own, and 1. */
+static double least_of_jobs(const struct workload *workload)
+{
+    double least = 1;
+
+    LIST_EACH (const struct sim_job, job, &workload->jobs) {
+        for (uint32_t i = 0; i < job->speed_count; i++)
+            least = job->speeds[i].factor < least ? job->speeds[i].factor : least;
+    }
+    return least;
+}
+
+static bool has_speed(const struct adapt *adapt, const char *model, const char *kind)
+{
+    LIST_EACH (const struct speed, speed, &adapt->speeds) {
+        if (strcmp(speed->model, model) == 0 && (!speed->kind || strcmp(speed->kind, kind) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* Steps without a throughput have no duration. */
+static int check_kind(const struct run *run, const char *kind, struct error *err)
+{
+    const char *last = "";
+
+    LIST_EACH (const struct device, device, &run->state->devices) {
+        if (strcmp(device->model, last) == 0)
+            continue;
+        last = device->model;
+        if (!has_speed(&run->experiment->adapt, last, kind))
+            return error_set(err, -EINVAL,
+                             "%s: the trace states steps, and workload: speeds has none for model "
+                             "%s; expected steps per second, like speeds: {%s: {\"%s\": 12.5}}",
+                             kind, last, last, kind);
+    }
+    return 0;
+}
+
+static int check_steps(const struct run *run, struct error *err)
+{
+    struct map checked = { 0 };
+    int code = 0;
+
+    if (run->workload->is_in_steps && run->experiment->adapt.load > 0)
+        code = error_set(err, -EINVAL,
+                         "workload: load: the trace states steps, and not how long a "
+                         "job runs");
+    for (size_t i = 0; run->workload->is_in_steps && i < run->workload->jobs.count && code == 0;
+         i++) {
+        const char *kind = run->workload->jobs.items[i].group; /* equal ones are one string */
+        if (map_get(&checked, (uintptr_t)kind, &(uint64_t){ 0 }))
+            continue;
+        map_set(&checked, (uintptr_t)kind, 1);
+        code = check_kind(run, kind, err);
+    }
+    map_release(&checked);
+    return code;
+}
+
 static void find_speeds(struct run *run)
 {
     const struct adapt *adapt = &run->experiment->adapt;
     size_t count = run->state->devices.count;
 
-    run->speed_least = 1;
+    run->speed_least = least_of_jobs(run->workload);
     if (adapt->speeds.count == 0)
         return;
     run->speeds = mem_zero(count + 1, sizeof(double));
@@ -165,6 +225,9 @@ static int set_up(struct run *run, struct error *err)
         return code;
     run->first_id = run->state->next_id;
     find_demands(run);
+    code = check_steps(run, err);
+    if (code < 0)
+        return code;
     find_speeds(run);
     plan_snapshots(run);
     run->fragment = fragment_create(run->state, run->workload);

@@ -123,6 +123,12 @@ static double speed_on(const struct run *run, const struct sim_job *job, uint32_
 {
     const char *model = run->state->devices.items[device].model;
 
+    for (uint32_t i = 0; i < job->speed_count; i++) {
+        if (strcmp(job->speeds[i].model, model) == 0)
+            return job->speeds[i].factor;
+    }
+    if (!run->speeds)
+        return 1;
     LIST_EACH (const struct speed, speed, &run->experiment->adapt.speeds) {
         if (run->has_kind_speeds && speed->kind && strcmp(speed->kind, job->group) == 0 &&
             strcmp(speed->model, model) == 0)
@@ -135,7 +141,7 @@ static double speed_of(const struct run *run, const struct sim_job *job, const s
 {
     double speed = 1;
 
-    for (uint32_t i = 0; run->speeds && i < lease->slices_count; i++) {
+    for (uint32_t i = 0; (run->speeds || job->speed_count > 0) && i < lease->slices_count; i++) {
         double one = speed_on(run, job, lease->slices[i].device);
         speed = i == 0 || one < speed ? one : speed;
     }

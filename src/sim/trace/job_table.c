@@ -45,6 +45,8 @@ static int find_columns(const struct job_table *table, const struct cells *heade
                         struct error *err)
 {
     row->column_count = header->count;
+    for (uint32_t i = 0; i < header->count; i++)
+        row->names[i] = workload_lower(row->workload, header->items[i].text);
     for (int i = 0; i < COLUMN_COUNT; i++) {
         const char *names = table->columns[i];
         bool is_needed = names && strchr("!?", names[0]);

@@ -42,8 +42,9 @@ enum job_column {
 
 struct row {
     const struct cells *cells;
-    int32_t at[COLUMN_COUNT]; /* index in cells; -1: absent */
-    uint32_t column_count;    /* of the header */
+    int32_t at[COLUMN_COUNT];     /* index in cells; -1: absent */
+    uint32_t column_count;        /* of the header */
+    const char *names[CELLS_MAX]; /* of the header, in the workload's arena, lower case */
     struct workload *workload;
     double unit;
     char separator;

@@ -143,8 +143,95 @@ static const struct job_table shockwave = {
                  [COLUMN_GPUS] = "!num_gpus|num_gpu|scale_factor" },
 };
 
-/* The traces in Shockwave's repository, as its simulator reads them. Those of Gavel have neither
- * mode nor duration: without them they are no jobs of known length. */
+/* Gavel's traces state steps: how long one takes is in its table of throughputs, by job type and
+ * number of GPUs, which the group is written as. */
+static int finish_gavel(const struct row *row, struct sim_job *job, struct error *err)
+{
+    double steps = 0;
+    char key[WORKLOAD_TEXT_MAX];
+
+    if (!job)
+        return ROW_IS_JOB;
+    int code = number_of(row, COLUMN_EXTRA, 1e15, &steps, err);
+    if (code < 0)
+        return code;
+    if (steps * 1e6 > (double)WORKLOAD_TIME_MAX)
+        return row_fail(row, COLUMN_EXTRA, err, "less than 6,307,200,000 steps");
+    snprintf(key, sizeof(key), "('%s', %u)", row_text(row, COLUMN_EXTRA2), (unsigned)job->gpus);
+    job->group = workload_string(row->workload, key);
+    job->run = llrint(steps * 1e6);
+    row->workload->is_in_steps = true;
+    return ROW_IS_JOB;
+}
+
+static const struct job_table gavel = {
+    .columns = { [COLUMN_SUBMIT] = "!arrival_time",
+                 [COLUMN_EXTRA] = "!total_steps",
+                 [COLUMN_EXTRA2] = "!job_type",
+                 [COLUMN_GPUS] = "!scale_factor" },
+    .header = "job_type\tcommand\tworking_directory\tnum_steps_arg\tneeds_data_dir\ttotal_steps\t"
+              "scale_factor\tpriority_weight\tSLO\tarrival_time",
+    .separator = '\t',
+    .finish = finish_gavel,
+};
+
+/* Columns besides name, submission and deadline are models, with the run time on each. */
+static bool is_hydra_model(const struct row *row, uint32_t column)
+{
+    return row->names[column][0] && (int32_t)column != row->at[COLUMN_NAME] &&
+           (int32_t)column != row->at[COLUMN_SUBMIT] && (int32_t)column != row->at[COLUMN_EXTRA];
+}
+
+/* The run time is that on the first model, and the others have a speed relative to it. */
+static int hydra_speeds(const struct row *row, struct sim_job *job, struct error *err)
+{
+    AUTO_RELEASE(text) struct text models = { 0 };
+    struct model_speed *speeds =
+        arena_take(&row->workload->strings, row->column_count, sizeof(speeds[0]));
+
+    job->speeds = speeds;
+    for (uint32_t i = 0; i < row->column_count; i++) {
+        usec_t run = 0;
+        if (!is_hydra_model(row, i))
+            continue;
+        int code = cells_duration(row->cells, i, row->unit, &run, err);
+        if (code == 0 && run <= 0)
+            code = cells_fail(row->cells, i, err, "a run time above 0");
+        if (code < 0)
+            return code;
+        job->run = job->speed_count == 0 ? run : job->run;
+        text_printf(&models, "%s%s", job->speed_count > 0 ? "|" : "", row->names[i]);
+        speeds[job->speed_count++] =
+            (struct model_speed){ row->names[i], (double)job->run / (double)run };
+    }
+    if (job->speed_count == 0)
+        return cells_fail(row->cells, CELLS_MAX, err, "a column with run times for each model");
+    job->models = workload_string(row->workload, models.bytes);
+    return 0;
+}
+
+/* A job has one GPU; a deadline of inf is none. */
+static int finish_hydra(const struct row *row, struct sim_job *job, struct error *err)
+{
+    if (!job)
+        return ROW_IS_JOB;
+    job->gpus = 1;
+    if (strcasecmp(row_text(row, COLUMN_EXTRA), "inf") != 0) {
+        int code = row_time(row, COLUMN_EXTRA, &job->deadline, err);
+        if (code < 0)
+            return code;
+    }
+    return hydra_speeds(row, job, err);
+}
+
+static const struct job_table hydra = {
+    .columns = { [COLUMN_NAME] = "!job_name",
+                 [COLUMN_SUBMIT] = "!norm_job_submit_time",
+                 [COLUMN_EXTRA] = "!ddl" },
+    .finish = finish_hydra,
+};
+
+/* The traces in Shockwave's repository, as its simulator reads them. */
 static const struct job_table shockwave_trace = {
     .columns = { [COLUMN_GROUP] = "!job_type",
                  [COLUMN_SUBMIT] = "!arrival_time",
@@ -447,6 +534,8 @@ const struct format formats[] = {
     { "chronus", &chronus, NULL, true },     /* Philly jobs with deadlines, minutes */
     { "shockwave", &shockwave, NULL, true }, /* Shockwave's jobs: arrival, GPUs, service, seconds */
     { "shockwave_trace", &shockwave_trace, NULL, true }, /* as in its repository, with tabs */
+    { "gavel", &gavel, NULL, true },   /* Gavel's traces: steps, which need speeds */
+    { "hydra", &hydra, NULL, true },   /* Hydra's cases: run times on each model, and deadlines */
     { "helios", &helios, NULL, true }, /* SenseTime's Helios clusters: cluster_log.csv */
     { "pai", &pai, NULL,
       true }, /* Alibaba's PAI of 2020: task table, or the simulator's job table */

@@ -26,6 +26,12 @@ enum {
 };
 #define WORKLOAD_TIME_MAX (200 * 365 * USEC_PER_DAY)
 
+/* The speed of one job on a model. */
+struct model_speed {
+    const char *model; /* lower case */
+    double factor;
+};
+
 struct sim_job {
     const char *name, *user, *group, *queue, *partition;
     const char *models; /* lower case; "t4|p100": one of these; "": any model */
@@ -40,6 +46,8 @@ struct sim_job {
     uint32_t milli;                /* of each GPU */
     uint32_t members;
     int32_t priority;
+    uint32_t speed_count;
+    const struct model_speed *speeds; /* in the arena; they replace those of all jobs */
 };
 
 struct workload {
@@ -47,6 +55,7 @@ struct workload {
     struct arena strings;
     struct map known;  /* hash of a string -> its place */
     uint64_t skipped;  /* bad lines, skipped with --skip-bad */
+    bool is_in_steps;  /* `run` counts a second for each step: each model has to have a speed */
     uint64_t left_out; /* lines without a job to run, such as jobs cancelled before their start */
 };
 

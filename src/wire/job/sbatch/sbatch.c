@@ -181,6 +181,8 @@ static bool set_switch(struct sbatch *sbatch, int id, const char *value)
         return sbatch->is_test = true;
     case SBATCH_HELP:
         return sbatch->is_help = true;
+    case SBATCH_IGNORE_PBS:
+        return sbatch->ignores_others = true;
     default:
         return false;
     }
@@ -224,6 +226,15 @@ static int clear_group(struct sbatch *sbatch, const struct words *words,
     return 0;
 }
 
+/* Slurm sends mail at the times of all --mail-type, wherever they are given. */
+static void join_value(struct sbatch_given *given, const char *value)
+{
+    char *joined = mem_printf("%s,%s", given->value, value);
+
+    free(given->value);
+    given->value = joined;
+}
+
 static int set_supported(struct sbatch *sbatch, const struct words *words,
                          const struct option *option, const char *value, struct error *err)
 {
@@ -238,6 +249,10 @@ static int set_supported(struct sbatch *sbatch, const struct words *words,
         return 0;
     if (option->id == SBATCH_ENV)
         return add_variable(sbatch, words, value, err);
+    if (option->id == SBATCH_MAIL_TYPE && sbatch->given[option->id].is_set) {
+        join_value(&sbatch->given[option->id], value);
+        return 0;
+    }
     int code = clear_group(sbatch, words, option, &is_hidden, err);
     if (code < 0 || is_hidden)
         return code;
@@ -406,7 +421,7 @@ static bool next_word(const char **line, char **ret)
     *ret = NULL;
     if (*s == '\0' || *s == '#')
         return true;
-    for (; *s && (quote || !strchr(" \t", *s)); s++) {
+    for (; *s && (quote || !strchr(" \t#", *s)); s++) {
         if (*s == '\\' && s[1] && quote != '\'')
             text_add_char(&word, *++s);
         else if (quote && *s == quote)
@@ -464,9 +479,27 @@ static bool is_directive(const char *line)
     return string_starts(line, "#SBATCH") && strchr(" \t-", line[7]);
 }
 
+/* sbatch reads these, too, in the whole script. */
+static bool is_of_others(const char *line)
+{
+    return string_starts(line, "#PBS ") || string_starts(line, "#BSUB ");
+}
+
+static int check_others(const struct sbatch *sbatch, const char *line, const char *place,
+                        struct error *err)
+{
+    if (sbatch->ignores_others || !place)
+        return 0;
+    return error_set(err, -ENOTSUP,
+                     "%s: '%.40s': #PBS and #BSUB lines are not read; expected #SBATCH lines, or "
+                     "--ignore-pbs",
+                     place, line);
+}
+
 int sbatch_parse_script(struct sbatch *sbatch, const char *script, size_t length,
                         const char *source, struct error *err)
 {
+    AUTO_FREE char *others_line = NULL, *others_place = NULL;
     bool at_head = true;
     unsigned number = 0;
     size_t at = 0;
@@ -491,6 +524,10 @@ int sbatch_parse_script(struct sbatch *sbatch, const char *script, size_t length
         const char first = line[strspn(line, " \t")];
         if (first != '#' && first != '\0')
             at_head = false;
+        if (is_of_others(line) && !others_line) {
+            others_line = mem_string(line);
+            others_place = mem_printf("%s:%u", source, number);
+        }
         if (!is_directive(line))
             continue;
         AUTO_FREE char *place = mem_printf("%s:%u", source, number);
@@ -501,7 +538,7 @@ int sbatch_parse_script(struct sbatch *sbatch, const char *script, size_t length
         if (!at_head)
             sbatch_note(sbatch, place, "#SBATCH after the first command: ignored");
     }
-    return 0;
+    return check_others(sbatch, others_line, others_place, err);
 }
 
 void sbatch_help(struct text *text)

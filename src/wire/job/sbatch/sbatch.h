@@ -41,6 +41,7 @@ struct sbatch {
     bool is_waiting;            /* -W, --wait */
     bool is_test;               /* --test-only */
     bool is_help;               /* -h, --help */
+    bool ignores_others;        /* --ignore-pbs */
     bool has_lines;             /* the script has #SBATCH lines */
     bool is_slurm;              /* set by the caller: the options are those of sbatch or srun */
     struct sbatch_given *given; /* inside: what was given, by option */
@@ -57,7 +58,8 @@ int sbatch_parse_args(struct sbatch *sbatch, int argc, char *const *argv, int fi
 /* The variables of sbatch_input.def, between the command line and the script. */
 int sbatch_parse_environment(struct sbatch *sbatch, struct error *err);
 
-/* The #SBATCH lines of a script, up to the first line that is neither a comment nor empty. */
+/* The #SBATCH lines of a script, up to the first line that is neither a comment nor empty. Lines of
+ * other schedulers, which sbatch reads, are refused. */
 int sbatch_parse_script(struct sbatch *sbatch, const char *script, size_t length,
                         const char *source, struct error *err);
 

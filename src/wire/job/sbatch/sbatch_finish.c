@@ -169,6 +169,16 @@ static int read_retry(struct sbatch *sbatch, struct error *err)
     return 0;
 }
 
+/* "[0-4]%2" is "0-4%2" to Slurm. */
+static json_t *array_value(const char *value)
+{
+    const char *end = value[0] == '[' ? strchr(value, ']') : NULL;
+
+    if (!end || (end[1] && end[1] != '%'))
+        return json_string(value);
+    return json_sprintf("%.*s%s", (int)(end - value - 1), value + 1, end + 1);
+}
+
 /* "none" is no file to Slurm. */
 static json_t *plain_value(const struct sbatch *sbatch, const struct sbatch_given *option,
                            const char *key)
@@ -179,6 +189,8 @@ static json_t *plain_value(const struct sbatch *sbatch, const struct sbatch_give
 
     if (!option->value)
         return json_true();
+    if (strcmp(key, "array") == 0)
+        return array_value(option->value);
     return json_string(is_no_file ? "/dev/null" : option->value);
 }
 

@@ -25,13 +25,25 @@ static bool note_mail(struct sbatch *sbatch, const struct sbatch_given *option, 
     return is_time;
 }
 
+/* NONE alone, or as one of several --mail-type. */
+static bool is_none(const char *words)
+{
+    AUTO_FREE char *copy = mem_string(words);
+    char *rest = copy;
+    bool is = false;
+
+    while (rest && !is)
+        is = strcasecmp(strsep(&rest, ","), "none") == 0;
+    return is;
+}
+
 /* Slurm sends mail only for --mail-type, and --mail-user alone means nothing. */
 int sbatch_read_mail(struct sbatch *sbatch, struct error *err)
 {
     const struct sbatch_given *option = given_find(sbatch, SBATCH_MAIL_TYPE);
     AUTO_RELEASE(text) struct text words = { 0 };
 
-    if (!option || strcasecmp(option->value, "none") == 0) {
+    if (!option || is_none(option->value)) {
         if (given_find(sbatch, SBATCH_MAIL_USER))
             json_object_del(sbatch->job, "mail");
         return 0;
