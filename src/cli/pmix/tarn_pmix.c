@@ -281,9 +281,11 @@ static int register_task(const struct server *server, uint32_t rank, struct text
 static void wait_for_end(void)
 {
     char byte;
+    ssize_t got;
 
-    while (read(STDIN_FILENO, &byte, 1) > 0 || errno == EINTR)
-        ;
+    do
+        got = read(STDIN_FILENO, &byte, 1);
+    while (got > 0 || (got < 0 && errno == EINTR));
 }
 
 static int serve(struct server *server, struct error *err)
