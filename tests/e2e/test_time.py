@@ -152,6 +152,7 @@ def test_a_job_waits_for_the_hours_in_which_its_pool_is_large_enough(daemon):
     why = api.why(job)
     opens = far.replace(minute=0, second=0, microsecond=0)
     assert why["kind"] == "pool_max" and why["most"] == 1000, why
+    assert why["text"] == "pool batch has at most 1 gpus at this hour, fewer than the job needs", why
     assert abs(datetime.datetime.fromisoformat(why["expected_start"].replace("Z", "+00:00")) - opens).total_seconds() < 2, why
 
 

@@ -98,7 +98,10 @@ static void say_pool(const struct state *state, const struct why *why, struct te
     const struct pool *pool = &state->pools.items[why->pool];
     char most[UNITS_TEXT_SIZE];
 
-    if (why->kind == WHY_POOL_MAX)
+    if (why->kind == WHY_POOL_MAX && why->wanted > why->most)
+        text_printf(text, "pool %s has at most %s gpus at this hour, fewer than the job needs",
+                    pool->name, units_format_milli(most, why->most));
+    else if (why->kind == WHY_POOL_MAX)
         text_printf(text, "pool %s is at its maximum of %s gpus", pool->name,
                     units_format_milli(most, why->most));
     else
