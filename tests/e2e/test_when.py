@@ -369,6 +369,7 @@ def test_when_would_the_job_of_a_file_start(api, daemon, tmp_path):
 
 
 def test_many_may_ask_when_at_once(api, daemon):
+    tarn(daemon, "when", "--gpus", "1")  # over ssh: they share its connection, as a server takes few new ones at a time
     submit(api, 60, 4, max_duration="5m")
     asking = [subprocess.Popen([TARN, "when", "--gpus", "1", "--json"], env=dict(daemon.environment(), TARN_SOCKET=daemon.socket),
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(8)]
