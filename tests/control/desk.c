@@ -108,7 +108,7 @@ struct desk *desk_create(void)
     desk->control = (struct control){
         .world = { desk, state_of, emit, enqueue },
         .clock = { .user = desk, .now = now, .wall_ahead = wall_ahead },
-        .blobs = { desk, blob_add, blob_get },
+        .blobs = { .user = desk, .add = blob_add, .get = blob_get },
         .watchers = { desk, tend_soon, describe },
         .grace = 30 * USEC_PER_SEC,
         .owner = 500,
