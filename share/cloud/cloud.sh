@@ -37,12 +37,15 @@ for_each() {
 }
 
 # Seconds until a time of day, in any form that date reads, or until "now"; at least 1. What is
-# neither fails: date would read the empty string as midnight.
+# neither fails: date would read the empty string as midnight. So does a time that is a day away or
+# more: clouds announce minutes before.
 seconds_until() {
     case $1 in
     now | *[0-9]:[0-9][0-9]*) ;;
     *) return 1 ;;
     esac
-    left=$(($(date -d "$1" +%s) - $(date +%s))) || return 1
+    at=$(date -d "$1" +%s) || return 1
+    left=$((at - $(date +%s)))
+    [ "$left" -lt 86400 ] || return 1
     echo $((left > 1 ? left : 1))
 }

@@ -884,6 +884,14 @@ def test_prose_wraps_at_words_on_a_terminal_only(shell):
     terminal.close()
 
 
+def test_a_line_break_in_what_a_user_chose_begins_no_line_of_show(shell):
+    number = shell.out("submit", "-q", "--hold", "-o", "out\n  why      broken", "--", "echo", "a\n  state    ended").strip()
+    lines = shell.out("show", number).splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("  state ")] == ["held"], lines
+    assert not any(line.startswith("  why      broken") for line in lines), lines
+    assert sum("state    ended" in line or "why      broken" in line for line in lines) == 2, lines
+
+
 def test_tasks_are_named_as_lists_show_them(shell):
     number = int(shell.out("submit", "-q", "--array", "0-9", "--hold", "--", "true"))
     assert "%d_[0-9]" % number in shell.out("ls")

@@ -237,6 +237,9 @@ def test_a_notice_of_the_cloud_is_one_of_tarn(make_daemon, metadata, kind, secon
 
 ODD_REPLIES = ("", "<html>welcome</html>", "{", "{}", "[]", '"x"', "null", '{"action": "terminate"}', '{"action": "terminate", "time": ""}',
                '{"action": "terminate", "time": "soon"}', '{"time": "2030-01-01T00:00:00Z"}', '{"action": "rest", "time": "2030-01-01T00:00:00Z"}',
+               '{"action": "terminate", "time": "2030-11-28T99:00:00Z"}', '{"action": "stop", "time": "x1:99"}',
+               '{"action": "terminate", "time": "9999-01-01T00:00:00Z"}',
+               '{"Events": [{"EventType": "Preempt", "Resources": ["NODE"], "NotBefore": "Sat, 28 Nov 2026 99:00:00 GMT"}]}',
                '{"Events": 5}', '{"Events": [{"EventType": "Preempt", "Resources": ["NODE"], "NotBefore": "soon"}]}', "true")
 
 

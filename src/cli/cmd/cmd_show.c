@@ -18,6 +18,19 @@ static void add_line(struct text *text, const char *label, const char *words)
         text_printf(text, "  %-*s%s\n", LABEL_WIDTH, label, words);
 }
 
+/* Other users chose it: what follows a line break in it must not look like a line of its own. */
+static void add_chosen(struct text *text, const char *label, const char *words)
+{
+    AUTO_RELEASE(text) struct text line = { 0 };
+
+    for (; *words; words++) {
+        text_add_char(&line, *words);
+        if (*words == '\n')
+            text_printf(&line, "  %-*s", LABEL_WIDTH, "");
+    }
+    add_line(text, label, text_string(&line));
+}
+
 static void add_number(struct text *text, const char *label, int decimals, double number)
 {
     char buffer[UNITS_TEXT_SIZE];
@@ -156,10 +169,10 @@ static void add_launch(struct text *text, const json_t *job)
         text_add(&command, field_text(launch, "command"));
     AUTO_RELEASE(text) struct text shown = { 0 };
     text_add_cut(&shown, text_string(&command), 500);
-    add_line(text, "command", text_string(&shown));
-    add_line(text, "in", field_text(launch, "cwd"));
-    add_line(text, "output", field_text(launch, "output"));
-    add_line(text, "error", field_text(launch, "error"));
+    add_chosen(text, "command", text_string(&shown));
+    add_chosen(text, "in", field_text(launch, "cwd"));
+    add_chosen(text, "output", field_text(launch, "output"));
+    add_chosen(text, "error", field_text(launch, "error"));
 }
 
 static const char *need_words(const char *when)
