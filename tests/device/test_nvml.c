@@ -407,7 +407,7 @@ static void instances_are_made_listed_and_removed_one_at_a_time(void **state)
     assert_string_not_equal(wanted[0].uuid, wanted[1].uuid);
     assert_string_not_equal(wanted[1].uuid, wanted[2].uuid);
     struct probe_instance twice = { .start = 4, .size = 4, .compute = 3 };
-    assert_int_equal(probe->ops->mig_create(probe, 1, &twice, &err), -ENOSPC);
+    assert_int_equal(probe->ops->mig_create(probe, 1, &twice, &err), -EXFULL);
     assert_int_equal(probe->ops->mig_remove(probe, 1, wanted[1].gpu_instance, &err), 0);
     assert_int_equal(probe->ops->mig_remove(probe, 1, wanted[1].gpu_instance, &err), 0);
     assert_int_equal(probe->ops->mig_list(probe, 1, &found, &count, &err), 0);

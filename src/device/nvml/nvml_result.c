@@ -42,7 +42,7 @@ int nvml_fail(int result, const char *what, struct error *err)
         code = -EPERM;
         break;
     case NVML_INSUFFICIENT_RESOURCES:
-        code = -ENOSPC;
+        code = -EXFULL; /* no room on the device: not a shortage that passes (base/error.h) */
         break;
     default:
         break;
