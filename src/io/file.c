@@ -4,9 +4,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -100,6 +103,27 @@ int file_replace(const char *path, const char *bytes, size_t length, struct erro
     if (code != 0)
         unlink(temporary);
     return code;
+}
+
+int file_put_aside(const char *path, char **ret_name, struct error *err)
+{
+    static const char *const beside[] = { "-wal", "-shm" };
+    AUTO_FREE char *aside = NULL;
+
+    for (int64_t at = time(NULL); !aside || access(aside, F_OK) == 0; at++) {
+        free(aside);
+        aside = mem_printf("%s.damaged-%" PRId64, path, at);
+    }
+    if (rename(path, aside) < 0)
+        return failed(err, path);
+    for (size_t i = 0; i < COUNT_OF(beside); i++) {
+        AUTO_FREE char *from = mem_printf("%s%s", path, beside[i]);
+        AUTO_FREE char *to = mem_printf("%s%s", aside, beside[i]);
+        rename(from, to); /* of a database that was not closed */
+    }
+    if (ret_name)
+        *ret_name = TAKE(aside);
+    return 0;
 }
 
 int folder_make(const char *path, unsigned mode, struct error *err)

@@ -19,6 +19,10 @@ int file_put(const char *path, const char *value, struct error *err);
 /* Make or replace a file so that after a power loss it is either the old or the new one. */
 int file_replace(const char *path, const char *bytes, size_t length, struct error *err);
 
+/* Rename what cannot be used to PATH.damaged-SECONDS, so that it is kept; a database takes its log
+ * along. ret_name, if not NULL: the new name, to be freed. Fails as rename() does. */
+int file_put_aside(const char *path, char **ret_name, struct error *err);
+
 /* Make a folder unless it is there; its parent must be. */
 int folder_make(const char *path, unsigned mode, struct error *err);
 /* Make the names in a folder durable. */

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "store/journal_private.h"
-#include "store/mark.h"
 #include "store/sql.h"
 
 /* Above this, memory of a large batch is given back. */
@@ -144,7 +143,7 @@ static int write_metas(struct journal *journal, struct error *err)
     return code;
 }
 
-static void checkpoint(struct journal *journal, int pages_min)
+void journal_checkpoint(struct journal *journal, int pages_min)
 {
     int left = 0, moved = 0;
 
@@ -176,16 +175,16 @@ int journal_commit(struct journal *journal, struct error *err)
 
     journal->last += journal->batch.records.count;
     journal->last_blob += journal->batch.blobs.count;
-    mark_write(journal->mark_fd, journal->last);
+    mark_write(&journal->mark, journal->last);
     journal_discard(journal);
-    checkpoint(journal, WAL_PAGES_MAX);
+    journal_checkpoint(journal, WAL_PAGES_MAX);
     return 0;
 }
 
 void journal_idle(struct journal *journal)
 {
     if (journal->is_writer)
-        checkpoint(journal, WAL_PAGES_IDLE);
+        journal_checkpoint(journal, WAL_PAGES_IDLE);
 }
 
 uint64_t journal_last(struct journal *journal)

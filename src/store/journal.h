@@ -41,12 +41,12 @@ enum {
 enum journal_mode {
     JOURNAL_READ,
     JOURNAL_WRITE,           /* creates the journal if there is none; the directory must exist */
-    JOURNAL_WRITE_WITH_LOSS, /* even if durable records are missing; the mark is set back */
+    JOURNAL_WRITE_WITH_LOSS, /* even if durable records are, or may be, missing; sets the mark */
 };
 
 /* Fails with -EBUSY (another daemon uses the directory), -ENOENT (no directory, or no journal to
- * read), -EPROTONOSUPPORT (written by a newer version), -EBADMSG (damaged, not a journal, or
- * durable records are missing). */
+ * read), -EPROTONOSUPPORT (written by a newer version), -EBADMSG (damaged, not a journal,
+ * durable records are missing, or its mark is). */
 int journal_open(const char *dir, enum journal_mode mode, struct journal **ret, struct error *err);
 /* Take the lock of a directory alone, to change its files; closing *ret_fd releases it. Fails with
  * -EBUSY (a daemon uses the directory). */
@@ -70,7 +70,7 @@ uint64_t journal_blob_last(void *journal);
 int journal_blob_get(void *journal, uint64_t id, struct text *ret, struct error *err);
 
 /* Set a small string by name, as part of the batch: boot id, clocks. The store itself uses the
- * names "needs" and "tarn". */
+ * names "needs", "tarn" and "mark". */
 void journal_meta_set(struct journal *journal, const char *key, const char *value);
 /* Append the value: that of the batch, else the stored one; nothing if there is none. */
 int journal_meta_get(struct journal *journal, const char *key, struct text *ret, struct error *err);

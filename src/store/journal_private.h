@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "store/compress.h"
 #include "store/journal.h"
+#include "store/mark.h"
 
 enum {
     JOURNAL_APPLICATION_ID = 0x7461726e, /* "tarn": identifies the file, also for file(1) */
@@ -61,7 +62,7 @@ struct journal {
     sqlite3_stmt *statements[STATEMENT_COUNT]; /* prepared when first used */
     char *path;                                /* of the database */
     int lock_fd;                               /* -1 for readers */
-    int mark_fd;                               /* mark.h; -1 for readers */
+    struct mark mark;                          /* not open for readers */
     bool is_writer;
     uint64_t last;      /* last durable record */
     uint64_t last_blob; /* last durable blob id */
@@ -82,6 +83,9 @@ int journal_blobs_write(struct journal *journal, struct error *err);
 
 int journal_snapshots_count(struct journal *journal, struct journal_counts *counts,
                             struct error *err);
+
+/* Copy the log into the database if it has so many pages. */
+void journal_checkpoint(struct journal *journal, int pages_min);
 
 /* Begin and end a transaction; with a negative code, journal_end() rolls it back. */
 int journal_begin(struct journal *journal, struct error *err);

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "store/journal_private.h"
-#include "store/mark.h"
 #include "store/sql.h"
 
 /* ---- one daemon per state directory ----
@@ -254,15 +253,30 @@ static int check_file(struct journal *journal, bool *ret_is_empty, struct error 
     return check_format(journal, format, err);
 }
 
-static int note_version(struct journal *journal, struct error *err)
+static int note(struct journal *journal, const char *key, const char *value, struct error *err)
 {
-    AUTO_RELEASE(text) struct text tarn = { 0 };
+    AUTO_RELEASE(text) struct text noted = { 0 };
 
-    int code = journal_meta_get(journal, "tarn", &tarn, err);
-    if (code < 0 || string_equal(text_string(&tarn), TARN_VERSION))
+    int code = journal_meta_get(journal, key, &noted, err);
+    if (code == 0 && !string_equal(text_string(&noted), value))
+        journal_meta_set(journal, key, value);
+    return code;
+}
+
+/* The version, and that there is a mark: without it, a mark that was removed would look like that
+ * of a journal which never had one. The database itself says so, since the log may be damaged. */
+static int note_facts(struct journal *journal, struct error *err)
+{
+    int code = note(journal, "tarn", TARN_VERSION, err);
+
+    if (code == 0)
+        code = note(journal, "mark", "1", err);
+    if (code < 0 || journal_batch_is_empty(journal))
         return code;
-    journal_meta_set(journal, "tarn", TARN_VERSION);
-    return journal_commit(journal, err);
+    code = journal_commit(journal, err);
+    if (code == 0)
+        journal_checkpoint(journal, 1);
+    return code;
 }
 
 static int load_ends(struct journal *journal, struct error *err)
@@ -280,27 +294,65 @@ static int load_ends(struct journal *journal, struct error *err)
     return 0;
 }
 
-/* Records that were confirmed are missing. The log keeps what it has: it may be repaired, and a
+static const char ways_out[] =
+    "tarn restore restores a backup, tarn check --accept-loss continues without";
+
+/* Records that were confirmed may be missing. The log keeps what it has: it may be repaired, and a
  * close must not remove it. */
-static int refuse_loss(struct journal *journal, uint64_t mark, struct error *err)
+static int keep_log(struct journal *journal)
 {
     if (journal->db)
         sqlite3_db_config(journal->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    return error_set(err, -EBADMSG,
+    return -EBADMSG;
+}
+
+static int refuse_loss(struct journal *journal, uint64_t mark, struct error *err)
+{
+    return error_set(err, keep_log(journal),
                      "journal %s: damaged: records %" PRIu64 " to %" PRIu64
                      " are missing, although they were durable: journal.db-wal or journal.db was "
-                     "changed or removed; tarn restore restores a backup, tarn check --accept-loss "
-                     "continues without them",
-                     journal->path, journal->last + 1, mark);
+                     "changed or removed; %s them",
+                     journal->path, journal->last + 1, mark, ways_out);
+}
+
+/* Without the mark, records that are missing would not be noticed. */
+static int refuse_mark(struct journal *journal, const char *why, struct error *err)
+{
+    return error_set(err, keep_log(journal),
+                     "journal %s: damaged: whether durable records are missing cannot be told: %s; "
+                     "put journal.last back, or: %s it",
+                     journal->path, why, ways_out);
+}
+
+static int has_mark(struct journal *journal, bool *ret, struct error *err)
+{
+    AUTO_RELEASE(text) struct text noted = { 0 };
+
+    int code = journal_meta_get(journal, "mark", &noted, err);
+    *ret = noted.length > 0;
+    return code;
 }
 
 static int check_loss(struct journal *journal, const char *dir, bool is_empty, bool accepts,
                       struct error *err)
 {
-    uint64_t mark = mark_read(dir); /* before the database: another process may write */
-    int code = is_empty ? 0 : load_ends(journal, err);
+    struct error why = { "" };
+    bool is_expected = false;
+    uint64_t mark = 0;
 
-    return code == 0 && journal->last < mark && !accepts ? refuse_loss(journal, mark, err) : code;
+    /* In this order, because another process may write: the mark is there before it is noted, and
+     * is behind the records. */
+    int code = is_empty ? 0 : has_mark(journal, &is_expected, err);
+    int found = mark_read(dir, &mark, &why);
+    if (code == 0 && !is_empty)
+        code = load_ends(journal, err);
+    if (code < 0 || accepts)
+        return code;
+    if (found < 0)
+        return refuse_mark(journal, why.text, err);
+    if (found == 0 && is_expected)
+        return refuse_mark(journal, "journal.last is missing", err);
+    return journal->last < mark ? refuse_loss(journal, mark, err) : 0;
 }
 
 static int open_writer(struct journal *journal, const char *dir, bool accepts, struct error *err)
@@ -322,33 +374,31 @@ static int open_writer(struct journal *journal, const char *dir, bool accepts, s
     if (code == 0 && is_empty)
         code = create_tables(journal, err);
     if (code == 0)
-        code = note_version(journal, err);
-    if (code < 0)
-        return code;
-    journal->mark_fd = mark_open(dir);
-    mark_write(journal->mark_fd, journal->last);
-    return 0;
+        code = mark_open(dir, journal->last, &journal->mark, err);
+    return code == 0 ? note_facts(journal, err) : code;
 }
 
 static int open_reader(struct journal *journal, const char *dir, struct error *err)
 {
-    bool is_empty;
+    bool is_empty = false;
 
     int code = open_readable(journal, err);
     if (code == 0)
         code = check_file(journal, &is_empty, err);
-    if (code == 0 && is_empty)
+    if (code < 0 && code != -ENOENT)
+        return code;
+    bool is_none = code < 0 || is_empty;
+    code = check_loss(journal, dir, is_none, false, err);
+    if (code == 0 && is_none)
         code = error_set(err, -ENOENT, "journal %s: there is none", journal->path);
-    if (code == -ENOENT && mark_read(dir) > 0) /* all that it had */
-        return refuse_loss(journal, mark_read(dir), err);
-    return code < 0 ? code : check_loss(journal, dir, false, false, err);
+    return code;
 }
 
 int journal_open(const char *dir, enum journal_mode mode, struct journal **ret, struct error *err)
 {
     AUTO(journal) struct journal *journal = mem_zero(1, sizeof(*journal));
 
-    journal->lock_fd = journal->mark_fd = -1;
+    journal->lock_fd = journal->mark.fd = -1;
     journal->is_writer = mode != JOURNAL_READ;
     journal->path = mem_printf("%s/journal.db", dir);
     int code = journal->is_writer ? open_writer(journal, dir, mode == JOURNAL_WRITE_WITH_LOSS, err)
@@ -368,8 +418,7 @@ void journal_close(struct journal *journal)
     sqlite3_close(journal->db);
     if (journal->lock_fd >= 0)
         close(journal->lock_fd);
-    if (journal->mark_fd >= 0)
-        close(journal->mark_fd);
+    mark_close(&journal->mark);
 
     journal_discard(journal);
     text_release(&journal->batch.bytes);

@@ -121,6 +121,38 @@ def damage(daemon, part):
         file.write(bytes([byte ^ 0xFF]))
 
 
+def remove_mark(path):
+    os.unlink(path)
+
+
+def tear_mark(path):
+    os.truncate(path, 10)
+
+
+def mark_as_folder(path):
+    os.unlink(path)
+    os.mkdir(path)
+
+
+@pytest.mark.parametrize("change", [remove_mark, tear_mark, mark_as_folder])
+def test_the_guard_against_a_loss_cannot_be_removed_unnoticed(shell, change):
+    for i in range(30):
+        shell.api.submit(run="true", hold=True, name="job%d" % i)
+    shell.kill()
+    damage(shell, 0.5)
+    change(os.path.join(shell.state, "journal.last"))
+    for _ in range(2):
+        process, words = shell.try_start()
+        assert process.returncode == 1 and "whether durable records are missing cannot be told" in words, words
+    assert "journal.last" in findings(shell, status=1)["journal"]["text"]
+    assert "the journal continues after record" in tarn(shell, "check", "--accept-loss")
+    shell.start()
+    names = [job["name"] for job in shell.api.jobs()]
+    assert 0 < len(names) < 30 and names == ["job%d" % i for i in range(len(names))]
+    shell.terminate()
+    assert {line["grade"] for line in findings(shell).values()} == {"ok"}
+
+
 def test_a_loss_of_everything_is_accepted_only_when_no_job_runs(shell):
     """The new jobs get the numbers of the lost ones, and must not get their results."""
     number = shell.api.submit(run="echo old; sleep 3600", env=shell.env())

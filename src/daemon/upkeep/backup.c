@@ -63,17 +63,6 @@ static int copy_files(const char *from, const char *to, const json_t *names, str
     return code;
 }
 
-static void write_mark(const char *dir, uint64_t records)
-{
-    int fd = mark_open(dir);
-
-    mark_write(fd, records);
-    if (fd >= 0) {
-        fsync(fd);
-        close(fd);
-    }
-}
-
 static int write_manifest(const char *dir, const json_t *names, const struct state_summary *summary,
                           struct error *err)
 {
@@ -114,12 +103,15 @@ int backup_make(const char *state_dir, const char *to, struct state_summary *ret
     }
     code = copy_files(state_dir, to, names, err);
     if (code == 0)
+        code = mark_set(to, 0, err); /* a journal is not read without one */
+    if (code == 0)
         code = state_summarize(to, ret, err);
     if (code == 0) {
         remove_log(to);
-        write_mark(to, ret->records);
-        code = write_manifest(to, names, ret, err);
+        code = mark_set(to, ret->records, err);
     }
+    if (code == 0)
+        code = write_manifest(to, names, ret, err);
     if (code < 0)
         remove_files(to, names);
     json_decref(names);
@@ -266,7 +258,7 @@ int backup_restore(const char *from, const char *state_dir, struct state_summary
     if (code == 0)
         code = replace_files(from, state_dir, json_object_get(manifest, "files"), ret_aside, err);
     if (code == 0)
-        write_mark(state_dir, ret->records);
+        code = mark_set(state_dir, ret->records, err);
     if (lock >= 0)
         close(lock);
     json_decref(manifest);

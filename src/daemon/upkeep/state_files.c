@@ -32,7 +32,8 @@ static bool is_kept_out(const char *name)
     static const char *const names[] = { "lock", "daemon.log", "journal.last", "reserve", NULL };
 
     return string_is_in(name, names) || string_ends(name, "-wal") || string_ends(name, "-shm") ||
-           string_ends(name, "-journal") || string_ends(name, ".new") || strstr(name, "-wal.lost-");
+           string_ends(name, "-journal") || string_ends(name, ".new") || strstr(name, ".lost-") ||
+           strstr(name, ".damaged-");
 }
 
 static int compare_names(const void *a, const void *b)
