@@ -37,6 +37,7 @@
 #include "io/net/http.h"
 #include "io/net/peer.h"
 #include "io/parts.h"
+#include "io/reserve.h"
 #include "io/workers.h"
 #include "node/machine.h"
 #include "store/readings.h"
@@ -678,12 +679,20 @@ int daemon_run(const struct daemon_options *options, struct error *err)
                  options->state_dir, options->socket, machine_devices(daemon.machine));
         tell(&daemon, "ready");
         tend_soon(&daemon); /* a wall clock not seen before is another: all is worked out */
+        reserve_keep(options->state_dir);
         if (!daemon.is_ending)
             uv_run(&daemon.loop, UV_RUN_DEFAULT);
         is_listening = true;
-    } else
+    } else {
+        if (code == -ENOSPC)
+            error_prefix(err, code,
+                         "state %s: make room for %d MiB on its file system, and start the daemon "
+                         "again",
+                         options->state_dir, RESERVE_BYTES >> 20);
         tell(&daemon, err->text);
+    }
     close_all(&daemon);
+    reserve_keep(options->state_dir);
     if (is_listening) /* last: a client that waits for our end may start another daemon */
         unlink(options->socket);
     return code;

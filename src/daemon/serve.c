@@ -140,6 +140,21 @@ static int drop_groups(struct error *err)
     return 0;
 }
 
+static int run(struct daemon_options *options, struct error *err)
+{
+    enum reserve reserve = reserve_prepare(options->state_dir);
+
+    if (reserve == RESERVE_USED)
+        log_line(LOG_WARNING, "the disk is full: the daemon starts with its reserve state=%s",
+                 options->state_dir);
+    else if (reserve == RESERVE_NONE)
+        log_line(LOG_WARNING,
+                 "the disk is full, and no reserve is left from an earlier start: the daemon may "
+                 "not start before there is room state=%s",
+                 options->state_dir);
+    return daemon_run(options, err);
+}
+
 static int serve(struct daemon_options *options, struct error *err)
 {
     int code = 0;
@@ -152,10 +167,7 @@ static int serve(struct daemon_options *options, struct error *err)
         code = make_places(options, err);
     if (code == 0 && options->for_all_users)
         code = drop_groups(err);
-    if (code == 0 && reserve_prepare(options->state_dir) == RESERVE_USED)
-        log_line(LOG_WARNING, "the disk is full: the daemon starts with its reserve state=%s",
-                 options->state_dir);
-    return code == 0 ? daemon_run(options, err) : code;
+    return code == 0 ? run(options, err) : code;
 }
 
 int run_serve(const struct options *given)

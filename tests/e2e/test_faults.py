@@ -509,6 +509,46 @@ def test_a_daemon_starts_on_a_full_disk(small_disk, make_daemon):
     check_journal(daemon)
 
 
+def test_each_start_on_a_full_disk_finds_a_reserve(small_disk, make_daemon):
+    """What a start does not need of the reserve is kept for the next one, after a kill and after a clean end."""
+    daemon = disk_daemon(make_daemon, small_disk)
+    number = daemon.api.submit(run="sleep 3600", gpus=4)
+    daemon.api.wait_state(number, "running")
+    reserve = os.path.join(daemon.state, "reserve")
+    for turn in range(8):
+        daemon.kill() if turn % 2 else daemon.terminate()
+        fill(small_disk)
+        daemon.start()
+        assert daemon.words().count("the daemon starts with its reserve") == turn + 1
+        assert daemon.api.job(number)["state"] == "running"
+        wait_until("it keeps the rest", lambda: os.path.exists(reserve))
+        fill(small_disk)
+    daemon.terminate()
+    os.unlink(os.path.join(small_disk, "filler"))
+    daemon.start()
+    daemon.api.post("/v1/jobs/%d/cancel" % number)
+    assert daemon.api.wait_end(number)["result"] == "cancelled"
+    assert os.path.getsize(reserve) == 1 << 20
+    check_journal(daemon)
+
+
+def test_a_start_on_a_full_disk_without_a_reserve_says_so(small_disk, make_daemon):
+    daemon = disk_daemon(make_daemon, small_disk)
+    number = daemon.api.submit(run="true", hold=True)
+    daemon.terminate()
+    os.unlink(os.path.join(daemon.state, "reserve"))
+    fill(small_disk)
+    for _ in range(2):
+        process, words = daemon.try_start()
+        assert process.returncode == 1, words
+        assert "state %s: make room for 1 MiB on its file system, and start the daemon again: journal" % daemon.state in words
+        assert "the disk is full, and no reserve is left" in daemon.words()
+        assert "starts with its reserve" not in daemon.words()
+    os.unlink(os.path.join(small_disk, "filler"))
+    daemon.start()
+    assert daemon.api.job(number)["state"] == "held"
+
+
 def test_a_withdrawal_while_the_disk_is_full_waits_for_room(small_disk, make_daemon, tmp_path):
     """The engine says only once that its user has cancelled the job."""
     engine = os.path.join(tarn_test.BUILD, "tests", "engine", "tarn-engine-chooser.so")
