@@ -6,6 +6,8 @@
 
 #include "api/estimates.h"
 #include "base/mem.h"
+#include "base/text.h"
+#include "control/byte_limit.h"
 
 enum { AUDIT_PATH_MAX = 200 };
 
@@ -16,29 +18,51 @@ void deferred_drop(struct deferred *deferred)
     free(deferred);
 }
 
-/* Who changed something, and how. */
-static void note_change(const struct deferred *deferred)
+static const struct identity *who_of(const struct deferred *deferred)
+{
+    return deferred->who ? deferred->who : deferred->request->who;
+}
+
+/* Who changed something, and how. written: bytes of the records of the change. */
+static void note_change(const struct deferred *deferred, uint64_t written)
 {
     const struct http_request *request = deferred->request;
-    const struct identity *who = deferred->who ? deferred->who : request->who;
+    const struct identity *who = who_of(deferred);
     AUTO_FREE char *path = mem_string_of(request->path, strnlen(request->path, AUDIT_PATH_MAX));
+    struct event event = { .kind = EVENT_AUDIT,
+                           .audit = { .user = who->name,
+                                      .source = (uint8_t)who->source,
+                                      .token = who->token,
+                                      .operation = deferred->operation->id,
+                                      .path = path } };
 
-    control_emit(api_control(deferred->api),
-                 (struct event){ .kind = EVENT_AUDIT,
-                                 .audit = { .user = who->name,
-                                            .source = (uint8_t)who->source,
-                                            .token = who->token,
-                                            .operation = deferred->operation->id,
-                                            .path = path } });
+    if (!who->is_admin)
+        event.audit.stored = event_size(&event) + (deferred->ops->tells_bytes ? 0 : written);
+    control_emit(api_control(deferred->api), event);
+}
+
+/* What ends something is bounded by what there is, and a user must always be able to do it. A
+ * password costs more than the record. */
+static bool is_always_taken(const struct operation *operation)
+{
+    static const char *const names[] = { "cancelJob", "logIn", NULL };
+
+    return strcmp(operation->method, "DELETE") == 0 || string_is_in(operation->id, names);
 }
 
 static int run_deferred(struct change *change, struct error *err)
 {
     struct deferred *deferred = CONTAINER_OF(change, struct deferred, change);
+    const struct control *control = api_control(deferred->api);
+    uint64_t before = control_written(control);
+    int code = 0;
 
-    int code = deferred->ops->run(deferred, err);
+    if (!deferred->ops->tells_bytes && !is_always_taken(deferred->operation))
+        code = byte_limit_check(control, who_of(deferred), 0, err);
+    if (code == 0)
+        code = deferred->ops->run(deferred, err);
     if (code == 0 && !deferred->is_routine)
-        note_change(deferred);
+        note_change(deferred, control_written(control) - before);
     return code;
 }
 

@@ -20,6 +20,7 @@ struct deferred_ops {
     /* What it owns, without itself; NULL: nothing. */
     void (*release)(struct deferred *deferred);
     bool answers_from_forecast; /* answer only when the forecast is fresh */
+    bool tells_bytes;           /* it checks what it adds to the journal, and its events tell it */
 };
 
 struct deferred {

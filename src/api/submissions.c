@@ -90,7 +90,9 @@ static int run_submitting(struct deferred *deferred, struct error *err)
 {
     struct submitting *submitting = CONTAINER_OF(deferred, struct submitting, deferred);
 
-    return submit_run(api_control(deferred->api), &submitting->submit, err);
+    int code = submit_run(api_control(deferred->api), &submitting->submit, err);
+    deferred->is_routine |= submitting->submit.is_repeated;
+    return code;
 }
 
 static json_t *answer_submitting(struct deferred *deferred)
@@ -154,7 +156,8 @@ json_t *handle_submit(struct call *call)
     static const struct deferred_ops ops = { .run = run_submitting,
                                              .answer = answer_submitting,
                                              .release = release_submitting,
-                                             .answers_from_forecast = true };
+                                             .answers_from_forecast = true,
+                                             .tells_bytes = true };
     static const struct deferred_ops dry_ops = { .run = run_submitting,
                                                  .answer = answer_submitting,
                                                  .release = release_submitting };

@@ -46,6 +46,8 @@ struct control_world {
     /* Only inside run; sets `at`. Texts of the event may belong to the state that it changes. */
     void (*emit)(void *user, struct event *event);
     void (*enqueue)(void *user, struct change *change); /* NULL in a copy */
+    /* Bytes of the records that were emitted so far; NULL: they are not stored. */
+    uint64_t (*written)(const void *user);
 };
 
 struct control_clock {
@@ -112,6 +114,11 @@ static inline usec_t control_wall(const struct control *control)
 static inline void control_emit(const struct control *control, struct event event)
 {
     control->world.emit(control->world.user, &event);
+}
+
+static inline uint64_t control_written(const struct control *control)
+{
+    return control->world.written ? control->world.written(control->world.user) : 0;
 }
 
 static inline void control_enqueue(const struct control *control, struct change *change)

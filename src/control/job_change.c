@@ -111,7 +111,9 @@ static void emit_on(const struct control *control, struct job_change *wish, cons
     if (wish->kind == EVENT_REQUEUE)
         event.requeue =
             (struct event_requeue){ .resume = (uint8_t)wish->resumes, .user = wish->who->name };
-    event.hold.job = job->id; /* the job is the first member of all of these */
+    event.hold.job = job->id;           /* the job is the first member of all of these */
+    if (wish->kind == EVENT_CHECKPOINT) /* no audit tells it */
+        event.checkpoint.stored = (uint32_t)event_size(&event);
     if (wish->kind != EVENT_NONE)
         control_emit(control, event);
 }

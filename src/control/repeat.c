@@ -40,6 +40,7 @@ static void emit_entry(const struct control *control, const struct event_cron *e
     event.cron.count += news->job > 0;
     event.cron.job = news->job > 0 ? news->job : entry->job;
     event.cron.trouble = news->next ? entry->trouble : news->trouble;
+    event.cron.stored = event_size(&event);
     control_emit(control, event);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "control/byte_limit.h"
 #include "control/depends.h"
 #include "control/device_shares.h"
 #include "control/lookup.h"
@@ -15,7 +16,6 @@
 #include "control/unix_names.h"
 #include "control/when.h"
 #include "core/job/role.h"
-#include "core/state/allowance.h"
 #include "wire/job/job_launch.h"
 #include "wire/job/sender.h"
 #include "wire/job/submission.h"
@@ -26,6 +26,13 @@ enum {
     UNFINISHED_MAX = 2000000,
     UNFINISHED_USER_MAX = 200000,
     NEEDS_MAX = 200000, /* of a request: each job's dependencies, counted for each job */
+};
+
+/* Of records, about. */
+enum {
+    JOB_BYTES = 96, /* of a plain submission */
+    NEED_BYTES = 32,
+    ATTEMPT_BYTES = 256, /* of the lease, the start, the end and the usage of an attempt */
 };
 
 static const char *queue_of(const struct job_draft *draft)
@@ -282,6 +289,14 @@ struct emitting {
     uint64_t *stage_ids;
 };
 
+/* An event before that of a job, which tells what it adds. */
+static void emit(struct submit *submit, const struct event *event)
+{
+    if (submit->control->world.written)
+        submit->stored += event_size(event);
+    control_emit(submit->control, *event);
+}
+
 static uint64_t emit_group(struct emitting *emitting, enum group_kind kind, const char *name,
                            uint64_t parent, uint64_t ids, uint32_t jobs, uint32_t max_running)
 {
@@ -298,7 +313,7 @@ static uint64_t emit_group(struct emitting *emitting, enum group_kind kind, cons
                    .job_count = jobs },
     };
 
-    control_emit(submit->control, event);
+    emit(submit, &event);
     return emitting->next_id++;
 }
 
@@ -326,6 +341,8 @@ static void emit_one(struct emitting *emitting, const struct stage_draft *stage,
     struct event event = { .kind = EVENT_SUBMIT, .submit = submitted };
 
     event.submit.id = emitting->next_id++;
+    if (submit->control->world.written)
+        submit->stored += event_size(&event) + event.submit.need_count * NEED_BYTES + ATTEMPT_BYTES;
     event.submit.stored = take_stored(submit);
     control_emit(submit->control, event);
     for (size_t i = 0; i < stage->need_count; i++)
@@ -530,11 +547,13 @@ static uint64_t length_of(char *const *words)
     return length;
 }
 
-/* About what it adds to the journal, at most: environments of jobs are mostly the same. */
+/* About what it adds to the journal: environments of jobs are mostly the same. */
 static uint64_t bytes_of(const struct submission *submission)
 {
-    uint64_t bytes = 0, environment = 0;
+    uint64_t bytes = submission->job_count * (uint64_t)(JOB_BYTES + ATTEMPT_BYTES);
+    uint64_t environment = 0;
 
+    bytes += needs_of(submission) * NEED_BYTES;
     for (size_t i = 0; i < submission->stage_count; i++) {
         const struct stage_draft *stage = &submission->stages[i];
         for (size_t k = 0; k < stage->job_count; k++) {
@@ -549,22 +568,11 @@ static uint64_t bytes_of(const struct submission *submission)
 
 static int check_bytes(const struct submit *submit, struct error *err)
 {
-    const struct control *control = submit->control;
-    const struct state *state = control_state(control);
-    uint64_t limit = allowance_limit(state), bytes = 0;
+    uint64_t bytes = 0;
 
-    if (!control->blobs.last || limit == 0 || submit->who->is_admin)
-        return 0;
     for (size_t i = 0; i < submit->count; i++)
         bytes += bytes_of(submit->submissions[i]);
-    uint64_t used = allowance_used(state, submit->who->name, control_now(control));
-    if (used + bytes <= limit)
-        return 0;
-    return error_set(err, REFUSED_TOO_MANY,
-                     "your submissions of the last day have added %" PRIu64 " MiB to the journal, "
-                     "and this one has %" PRIu64 " MiB; expected at most %" PRIu64
-                     " MiB a day (journal: user_mib)",
-                     used >> 20, bytes >> 20, limit >> 20);
+    return byte_limit_check(submit->control, submit->who, bytes, err);
 }
 
 static json_t *document_of(const struct submit *submit, size_t number)
@@ -604,7 +612,7 @@ static uint64_t emit_schedule(struct submit *submit, size_t number)
                                           control_wall(submit->control)) },
     };
     json_decref(document);
-    event.cron.stored = take_stored(submit);
+    event.cron.stored = take_stored(submit) + event_size(&event);
     control_emit(submit->control, event);
     return event.cron.id;
 }
@@ -654,7 +662,7 @@ static int recall(struct submit *submit, const struct receipt *receipt, struct e
     return 0;
 }
 
-static void emit_receipt(const struct submit *submit)
+static void emit_receipt(struct submit *submit)
 {
     const struct state *state = control_state(submit->control);
     struct event event = { .kind = EVENT_RECEIPT,
@@ -664,7 +672,7 @@ static void emit_receipt(const struct submit *submit)
                                         .job = state->next_id,
                                         .cron = state->agenda.next_cron } };
 
-    control_emit(submit->control, event);
+    emit(submit, &event);
 }
 
 int submit_run(const struct control *control, struct submit *submit, struct error *err)

@@ -29,7 +29,7 @@ struct submit {
     size_t count;
     const char *external; /* name of the one job in its engine (core/engine.h); NULL: none */
     char home[512];
-    uint64_t stored;      /* bytes that it has added to the journal, and no event tells yet */
+    uint64_t stored;      /* bytes that it adds to the journal, and no event tells yet */
     const char *key;      /* the client's name for it; NULL: none */
     uint64_t fingerprint; /* of the documents as they were sent; with a key only */
     bool is_repeated;    /* it was accepted before, under this key: the numbers are those of then */

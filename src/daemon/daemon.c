@@ -422,7 +422,7 @@ static void fill_control(struct daemon *daemon)
     const struct clock *clock = hub_clock(daemon->hub);
 
     daemon->ports.control = (struct control){
-        .world = { daemon->hub, hub_state, hub_emit, hub_enqueue },
+        .world = { daemon->hub, hub_state, hub_emit, hub_enqueue, hub_written },
         .clock = { clock, clock_now, clock_wall_ahead, clock_noted_ahead, hub_note_ahead,
                    daemon->hub },
         .blobs = { hub_journal(daemon->hub), journal_blob_add, journal_blob_get,

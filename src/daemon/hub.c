@@ -49,6 +49,7 @@ struct hub {
     struct error trouble;
     bool is_in_trouble;
     struct api_work work;
+    uint64_t written; /* bytes of records so far, also of those that were discarded */
     bool is_reloaded; /* the brain is another than the journal knows of */
     bool has_stopped_planning;
 
@@ -103,6 +104,11 @@ void hub_stop_planning(struct hub *hub)
 struct api_work hub_work(const void *hub)
 {
     return ((const struct hub *)hub)->work;
+}
+
+uint64_t hub_written(const void *hub)
+{
+    return ((const struct hub *)hub)->written;
 }
 
 const char *hub_trouble(const void *user)
@@ -171,6 +177,7 @@ static void put(struct hub *hub, const struct event *original)
 
     event_settle(original, &hub->scratch, &hub->settled, &settled);
     journal_append(hub->journal, hub->scratch.bytes, hub->scratch.length);
+    hub->written += hub->scratch.length + EVENT_ROW_BYTES;
     size_t before = hub->decisions.events.count;
     int code = sched_step(hub->brain, event, &hub->decisions, &err);
     if (code < 0) {

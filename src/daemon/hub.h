@@ -70,6 +70,8 @@ void hub_report_change(void *hub, struct change *change);
 void hub_enqueue(void *hub, struct change *change);
 /* Inside a change's run: the event is part of the batch. */
 void hub_emit(void *hub, struct event *event);
+/* Bytes of all records that were emitted since the creation of the hub. */
+uint64_t hub_written(const void *hub);
 /* From now on, make no more plans: running jobs end, and no job is started. */
 void hub_stop_planning(struct hub *hub);
 /* Counters since the creation of the hub. */

@@ -42,6 +42,37 @@ static void what_is_used_comes_back_within_a_day(void **unused)
     state_destroy(state);
 }
 
+static void a_request_counts_for_its_user(void **unused)
+{
+    (void)unused;
+    struct state *state = make_state();
+    struct event audit = { .kind = EVENT_AUDIT,
+                           .at = state->now,
+                           .audit = {
+                               .user = "ana", .operation = "holdJob", .path = "", .stored = 700 } };
+    struct error err;
+
+    assert_int_equal(state_apply(state, &audit, &err), 0);
+    assert_int_equal(state_apply(state, &audit, &err), 0);
+    assert_int_equal(allowance_used(state, "ana", state->now), 1400);
+    audit.audit.stored = 0; /* of an administrator, or in an older journal */
+    audit.audit.user = "root";
+    assert_int_equal(state_apply(state, &audit, &err), 0);
+    assert_int_equal(state_find_user(state, "root"), -1);
+    state_destroy(state);
+}
+
+static void a_size_is_that_of_the_record(void **unused)
+{
+    (void)unused;
+    struct event hold = { .kind = EVENT_HOLD, .at = 5, .hold = { .job = 7 } };
+    struct text bytes = { 0 };
+
+    event_encode(&hold, &bytes);
+    assert_int_equal(event_size(&hold), bytes.length + EVENT_ROW_BYTES);
+    text_release(&bytes);
+}
+
 static void it_is_kept_in_a_snapshot(void **unused)
 {
     (void)unused;
@@ -64,6 +95,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_used_comes_back_within_a_day),
+        cmocka_unit_test(a_request_counts_for_its_user),
+        cmocka_unit_test(a_size_is_that_of_the_record),
         cmocka_unit_test(it_is_kept_in_a_snapshot),
     };
 

@@ -290,3 +290,63 @@ def test_a_user_has_a_limit_of_bytes_in_the_journal(make_daemon):
     submit("e", 5)  # root has no limit
     api.put("/v1/config", {"journal": {"user_mib": 0}})
     as_user(65534, lambda: submit("f", 5))
+
+
+def spend(request, most):
+    """Repeat a request until it is refused for the bytes that it adds to the journal; how often it was accepted."""
+    for count in range(most):
+        try:
+            request(count)
+        except Refused as refused:
+            assert refused.status == 429 and "MiB to the journal" in refused.message and "expected at most 1 MiB a day" in refused.message, refused
+            return count
+    raise AssertionError("%d requests are accepted" % most)
+
+
+@pytest.mark.skipif(bool(WHY_NOT_AS_OTHERS), reason=WHY_NOT_AS_OTHERS)
+def test_records_of_jobs_and_changes_count_towards_the_limit_of_bytes(make_daemon):
+    daemon = make_daemon(options=["--all-users"])
+    daemon.start()
+    api = daemon.api
+    api.put("/v1/config", {"journal": {"user_mib": 1}})
+
+    def array(_):
+        return api.submit(command=["true"], array="0-999", hold=True)
+
+    number = as_user(65534, lambda: array(0))
+    assert as_user(65534, lambda: spend(array, 10)) in (1, 2)
+    daemon.kill()
+    daemon.start()
+    with pytest.raises(Refused, match="MiB to the journal"):  # the same after a start, from the records
+        as_user(65534, lambda: array(0))
+    as_user(65534, lambda: api.post("/v1/jobs/%d/cancel" % number))  # what ends something is accepted
+
+    number = as_user(1, lambda: api.submit(command=["true"], array="0-499", hold=True))
+    as_user(1, lambda: spend(lambda count: api.post("/v1/jobs/%d/%s" % (number, "hold" if count % 2 else "release")), 100))
+    with pytest.raises(Refused, match="MiB to the journal"):
+        as_user(1, lambda: api.post("/v1/tokens", {"scope": "read"}))
+    with pytest.raises(Refused, match="MiB to the journal"):
+        as_user(1, lambda: api.patch("/v1/jobs/%d" % number, {"priority": 0}))
+    as_user(1, lambda: api.post("/v1/jobs/%d/cancel" % number))
+    as_user(2, lambda: api.submit(command=["true"]))  # another user is not affected
+    daemon.terminate()
+    daemon.start()  # from the snapshot
+    with pytest.raises(Refused, match="MiB to the journal"):
+        as_user(1, lambda: api.post("/v1/tokens", {"scope": "read"}))
+    daemon.verify()
+
+
+@pytest.mark.skipif(bool(WHY_NOT_AS_OTHERS), reason=WHY_NOT_AS_OTHERS)
+def test_tokens_count_towards_the_limit_of_bytes(make_daemon):
+    daemon = make_daemon(options=["--all-users"])
+    daemon.start()
+    api = daemon.api
+    api.put("/v1/config", {"journal": {"user_mib": 1}})
+
+    def token(_):
+        made = api.post("/v1/tokens", {"scope": "read", "name": "x" * 60})
+        api.ask("DELETE", "/v1/tokens/%d" % made["id"])
+
+    as_user(65534, lambda: api.submit(command=["true"], array="0-2599", hold=True))
+    assert 100 < as_user(65534, lambda: spend(token, 5000)) < 1500
+    daemon.verify()

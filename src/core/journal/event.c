@@ -300,6 +300,14 @@ void event_encode(const struct event *event, struct text *out)
     record_encode(event_type(event->kind), event_body(event), out);
 }
 
+uint64_t event_size(const struct event *event)
+{
+    AUTO_RELEASE(text) struct text bytes = { 0 };
+
+    event_encode(event, &bytes);
+    return bytes.length + EVENT_ROW_BYTES;
+}
+
 int event_decode(const void *bytes, size_t length, struct arena *arena, struct event *ret,
                  struct error *err)
 {

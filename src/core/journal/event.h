@@ -115,7 +115,11 @@ const char *event_meaning(enum event_kind kind); /* for the documents (tools/gen
 const struct record_type *event_type(enum event_kind kind); /* NULL: no such kind */
 const void *event_body(const struct event *event);
 
+enum { EVENT_ROW_BYTES = 16 }; /* about what the journal needs for a record besides its bytes */
+
 void event_encode(const struct event *event, struct text *out);
+/* What its record adds to the journal. */
+uint64_t event_size(const struct event *event);
 int event_decode(const void *bytes, size_t length, struct arena *arena, struct event *ret,
                  struct error *err);
 

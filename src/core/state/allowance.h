@@ -2,9 +2,10 @@
 #ifndef CORE_STATE_ALLOWANCE_H
 #define CORE_STATE_ALLOWANCE_H
 
-/* allowance - how many bytes the submissions of each user have added to the journal in a day
+/* allowance - how many bytes the requests of each user have added to the journal in a day
  *
- * The events say how many; content that the journal has already costs nothing. What a user has used
+ * The events say how many: those of a submission for it, and what will follow from it, the audit
+ * for any other request. Content that the journal has already costs nothing. What a user has used
  * up comes back evenly within ALLOWANCE_PERIOD, at the rate of the limit in force (journal:
  * user_mib).
  */

@@ -386,6 +386,7 @@ static int fold_job_command(struct state *state, const struct event *event, uint
         fold_requeue(state, job, &event->requeue);
         return 0;
     case EVENT_CHECKPOINT:
+        allowance_take(state, job->user, event->checkpoint.stored);
         fold_checkpoint(state, job, event->checkpoint.attempt);
         return 0;
     case EVENT_UPDATE:

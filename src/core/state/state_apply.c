@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/state/allowance.h"
 #include "core/state/fold.h"
 
 static void note_receipt(struct state *state, const struct event_receipt *event)
@@ -11,6 +12,13 @@ static void note_receipt(struct state *state, const struct event_receipt *event)
                                                          .at = state->now });
 }
 
+/* It changes nothing itself. */
+static void note_request(struct state *state, const struct event_audit *event)
+{
+    if (event->stored > 0 && event->user[0])
+        allowance_take(state, state_claim_user(state, event->user), event->stored);
+}
+
 int state_apply(struct state *state, const struct event *event, struct error *err)
 {
     if (event->at >= state->agenda.next_edge)
@@ -19,8 +27,10 @@ int state_apply(struct state *state, const struct event *event, struct error *er
         state->now = event->at;
     if (event->kind == EVENT_CHANGE)
         return config_log_note(&state->config_log, &event->change, state->now, err);
-    if (event->kind == EVENT_AUDIT)
-        return 0; /* it changes nothing itself */
+    if (event->kind == EVENT_AUDIT) {
+        note_request(state, &event->audit);
+        return 0;
+    }
     if (event->kind == EVENT_TOKEN)
         return token_list_put(&state->tokens, &event->token, err);
     if (event->kind == EVENT_TOKEN_REMOVE)
