@@ -83,6 +83,10 @@ static const struct answer {
     { -E2BIG, 400, "bad_request" },
     { -ENAMETOOLONG, 400, "bad_request" },
     { -ELOOP, 400, "bad_request" },
+    /* Of what the machine lacks, beside -EAGAIN. */
+    { -ENOMEM, 503, "shortage" },
+    { -EMFILE, 503, "shortage" },
+    { -ENFILE, 503, "shortage" },
     { 0, 500, "internal" },
 };
 
@@ -100,12 +104,16 @@ int call_check_user(const struct api *api, uid_t uid, struct error *err)
                      name, name);
 }
 
+#define RETRY_AFTER "5" /* seconds */
+
 void reply_error(struct http_request *request, int code, const struct error *err)
 {
     const struct answer *answer = answers;
 
     while (answer->code != 0 && answer->code != code)
         answer++;
+    if (answer->code != REFUSED_DISK_FULL && error_is_shortage(answer->code))
+        http_header_add(request, "Retry-After", RETRY_AFTER);
     /* It may quote the beginning of a word, which may end within a character. */
     bool is_whole = string_is_utf8(err->text, strlen(err->text));
     AUTO_FREE char *message = is_whole ? mem_string(err->text) : string_copy_clean(err->text);

@@ -34,8 +34,9 @@ enum refusal {
     REFUSED_TOO_MANY = -EDQUOT,      /* a limit is reached */
     REFUSED_METHOD = -ENOTSUP,       /* the path exists, but not with this method */
     REFUSED_STOPPING = -ESHUTDOWN,   /* the daemon is stopping */
-    REFUSED_TIMEOUT = -ETIMEDOUT,    /* the answer takes too long */
-    REFUSED_DISK_FULL = -ENOSPC,     /* nothing can be made durable */
+    REFUSED_SHORTAGE = -EAGAIN,   /* as error_is_shortage(): the same request may succeed later */
+    REFUSED_TIMEOUT = -ETIMEDOUT, /* the answer takes too long */
+    REFUSED_DISK_FULL = -ENOSPC,  /* nothing can be made durable */
 };
 
 /* The state, and the functions that change it. */

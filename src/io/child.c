@@ -59,16 +59,16 @@ static int spawn(const struct child_plan *plan, int null_fd, pid_t *ret_pid)
     return -code;
 }
 
-static int failed(struct error *err, const char *path, int code)
+int child_fail(const char *what, int code, struct error *err)
 {
     switch (-code) {
     case EAGAIN:
-        return error_set(err, code, "cannot start %s: too many processes (see ulimit -u)", path);
+        return error_set(err, code, "cannot start %s: too many processes (see ulimit -u)", what);
     case EMFILE:
     case ENFILE:
-        return error_set(err, code, "cannot start %s: too many open files (see ulimit -n)", path);
+        return error_set(err, code, "cannot start %s: too many open files (see ulimit -n)", what);
     default:
-        return error_set(err, code, "cannot start %s: %s", path, strerror(-code));
+        return error_set(err, code, "cannot start %s: %s", what, strerror(-code));
     }
 }
 
@@ -81,18 +81,18 @@ int child_start(const struct child_plan *plan, int *ret_pidfd, struct error *err
         assert(plan->fds[i] >= FD_RAISED);
     int null_fd = fd_raise(open("/dev/null", O_RDWR | O_CLOEXEC));
     if (null_fd < 0)
-        return failed(err, plan->path, -errno);
+        return child_fail(plan->path, -errno, err);
     int code = spawn(plan, null_fd, &pid);
     /* Its place in our table is what the pidfd needs: after the start it must not fail. */
     close(null_fd);
     if (code < 0)
-        return failed(err, plan->path, code);
+        return child_fail(plan->path, code, err);
     int pidfd = pidfd_open(pid, 0);
     if (pidfd < 0) {
         code = -errno;
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
-        return failed(err, plan->path, code);
+        return child_fail(plan->path, code, err);
     }
     *ret_pidfd = pidfd;
     return 0;

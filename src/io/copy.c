@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "io/child.h"
+
 enum { CHUNK = 1 << 16, FD_FIRST = 3, NICE = 5 };
 
 /* In a copy, what libraries do at a fork must not be done: they would close descriptors that they
@@ -82,18 +84,20 @@ static int fork_quietly(copy_fn *fn, void *user, int fd, pid_t *ret)
     return code;
 }
 
+static const char a_process[] = "a process";
+
 int copy_start(copy_fn *fn, void *user, struct copy *ret, struct error *err)
 {
     int fds[2];
     pid_t pid;
 
     if (pipe2(fds, O_CLOEXEC) < 0)
-        return error_set(err, -errno, "pipe: %s", strerror(errno));
+        return child_fail(a_process, -errno, err);
     int code = fork_quietly(fn, user, fds[1], &pid);
     close(fds[1]);
     if (code < 0) {
         close(fds[0]);
-        return error_set(err, code, "no process: %s", strerror(-code));
+        return child_fail(a_process, code, err);
     }
     int pidfd = pidfd_open(pid, 0);
     if (pidfd < 0) {
@@ -101,7 +105,7 @@ int copy_start(copy_fn *fn, void *user, struct copy *ret, struct error *err)
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
         close(fds[0]);
-        return error_set(err, code, "pidfd: %s", strerror(-code));
+        return child_fail(a_process, code, err);
     }
     *ret = (struct copy){ .pidfd = pidfd, .fd = fds[0] };
     return 0;

@@ -838,6 +838,35 @@ def test_a_job_waits_while_the_machine_lacks_descriptors(api, daemon, keys):
         api.post("/v1/nodes/%s/drain" % node["name"], {"reason": "shortage: of people"})
 
 
+@pytest.mark.parametrize("method, path, body", [
+    ("GET", "/v1/report", None), ("GET", "/v1/audit", None), ("GET", "/v1/jobs/%d/timeline", None), ("GET", "/v1/jobs/%d/output", None),
+    ("POST", "/v1/whatif", {"add_nodes": "2:h100:8"}), ("POST", "/v1/when", {"run": "true", "sender_cwd": "/"}),
+])
+def test_a_question_that_needs_a_process_names_the_shortage(api, daemon, method, path, body):
+    number = api.submit(run="echo said", gpus=1)
+    api.wait_end(number)
+    path = path % number if "%d" in path else path
+    process, connection = daemon.process.pid, UnixConnection(daemon.socket, 30)
+
+    def ask():
+        connection.request(method, path, json.dumps(body) if body else None)
+        reply = connection.getresponse()
+        return reply.status, reply.getheader("Retry-After"), reply.read().decode()
+
+    status, after, text = ask()
+    assert (status, after) == (200, None), text
+    limits = resource.prlimit(process, resource.RLIMIT_NOFILE)
+    resource.prlimit(process, resource.RLIMIT_NOFILE, (3, limits[1]))  # no new descriptors
+    try:
+        status, after, text = ask()
+    finally:
+        resource.prlimit(process, resource.RLIMIT_NOFILE, limits)
+    assert (status, after, json.loads(text)["error"]["code"]) == (503, "5", "shortage"), text
+    assert "oo many open files" in text, text
+    assert ask()[0] == 200
+    connection.close()
+
+
 def test_a_killed_supervisor_is_told_and_its_job_may_be_tried_again(api, daemon):
     run = "test $TARN_ATTEMPT = 2 || exec sleep 60"
     number = api.submit(run=run, retry=1, env=daemon.env(), gpus=4)

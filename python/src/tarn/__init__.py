@@ -15,7 +15,7 @@ from .aio import AsyncClient
 from .client import Client
 from .document import JobKeys, Pipeline, Stage, StageKeys
 from .errors import (BadRequest, Conflict, ConnectionLost, DiskFull, Error, EventsLost, Forbidden, Internal, JobFailed, Never, NoDaemon,
-                     NotFound, Stopping, TooLarge, TooMany, Unauthorized, WaitTimeout)
+                     NotFound, Shortage, Stopping, TooLarge, TooMany, Unauthorized, WaitTimeout)
 from .executor import Executor, JobFuture
 from .inside import attempt, checkpoint, checkpoint_every, checkpoint_folder, job_id, report, should_stop
 from .values import Event, Job, JobLike, Submitted
@@ -23,6 +23,6 @@ from .values import Event, Job, JobLike, Submitted
 __all__ = [
     "AsyncClient", "BadRequest", "Client", "Conflict", "ConnectionLost", "DiskFull", "Error", "Event", "EventsLost", "Executor",
     "Forbidden", "Internal", "Job", "JobFailed", "JobFuture", "JobKeys", "JobLike", "Never", "NoDaemon", "NotFound", "Page",
-    "Pipeline", "RemoteTraceback", "Stage", "StageKeys", "Stopping", "Submitted", "TooLarge", "TooMany", "Unauthorized", "WaitTimeout",
+    "Pipeline", "RemoteTraceback", "Shortage", "Stage", "StageKeys", "Stopping", "Submitted", "TooLarge", "TooMany", "Unauthorized", "WaitTimeout",
     "__version__", "attempt", "checkpoint", "checkpoint_every", "checkpoint_folder", "job_id", "report", "should_stop",
 ]

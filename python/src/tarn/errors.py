@@ -76,6 +76,12 @@ class Stopping(Error):
     code = "stopping"
 
 
+class Shortage(Error):
+    """The machine lacks processes, descriptors or memory for now; the same request may succeed later."""
+
+    code = "shortage"
+
+
 class DiskFull(Error):
     """The journal cannot be written; running jobs continue."""
 
