@@ -14,6 +14,8 @@
 
 #include "base/mem.h"
 
+enum { ASIDE_BYTES_MAX = 1 << 30 };
+
 static int failed(struct error *err, const char *path)
 {
     int code = errno;
@@ -105,15 +107,22 @@ int file_replace(const char *path, const char *bytes, size_t length, struct erro
     return code;
 }
 
-int file_put_aside(const char *path, char **ret_name, struct error *err)
+static char *name_aside(const char *path, const char *word)
 {
-    static const char *const beside[] = { "-wal", "-shm" };
-    AUTO_FREE char *aside = NULL;
+    char *aside = NULL;
 
     for (int64_t at = time(NULL); !aside || access(aside, F_OK) == 0; at++) {
         free(aside);
-        aside = mem_printf("%s.damaged-%" PRId64, path, at);
+        aside = mem_printf("%s.%s-%" PRId64, path, word, at);
     }
+    return aside;
+}
+
+int file_put_aside(const char *path, const char *word, char **ret_name, struct error *err)
+{
+    static const char *const beside[] = { "-wal", "-shm" };
+    AUTO_FREE char *aside = name_aside(path, word);
+
     if (rename(path, aside) < 0)
         return failed(err, path);
     for (size_t i = 0; i < COUNT_OF(beside); i++) {
@@ -124,6 +133,19 @@ int file_put_aside(const char *path, char **ret_name, struct error *err)
     if (ret_name)
         *ret_name = TAKE(aside);
     return 0;
+}
+
+int file_copy_aside(const char *path, const char *word, char **ret_name, struct error *err)
+{
+    AUTO_RELEASE(text) struct text bytes = { 0 };
+    AUTO_FREE char *aside = name_aside(path, word);
+
+    int code = file_read(path, ASIDE_BYTES_MAX, &bytes, err);
+    if (code == 0)
+        code = file_replace(aside, text_string(&bytes), bytes.length, err);
+    if (code == 0)
+        *ret_name = TAKE(aside);
+    return code;
 }
 
 int folder_make(const char *path, unsigned mode, struct error *err)

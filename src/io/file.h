@@ -19,9 +19,11 @@ int file_put(const char *path, const char *value, struct error *err);
 /* Make or replace a file so that after a power loss it is either the old or the new one. */
 int file_replace(const char *path, const char *bytes, size_t length, struct error *err);
 
-/* Rename what cannot be used to PATH.damaged-SECONDS, so that it is kept; a database takes its log
+/* Rename what cannot be used to PATH.WORD-SECONDS, so that it is kept; a database takes its log
  * along. ret_name, if not NULL: the new name, to be freed. Fails as rename() does. */
-int file_put_aside(const char *path, char **ret_name, struct error *err);
+int file_put_aside(const char *path, const char *word, char **ret_name, struct error *err);
+/* Copy it to such a name. Fails as file_read() and file_replace() do. */
+int file_copy_aside(const char *path, const char *word, char **ret_name, struct error *err);
 
 /* Make a folder unless it is there; its parent must be. */
 int folder_make(const char *path, unsigned mode, struct error *err);

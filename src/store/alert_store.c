@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "store/side.h"
 #include "store/sql.h"
 
 enum { KIND_TOLD, KIND_SILENCE, KIND_NOTES };
@@ -33,12 +34,11 @@ struct row {
 
 int alert_store_open(const char *path, struct alert_store **ret, struct error *err)
 {
+    const struct side_plan plan = { .path = path, .schema = schema, .probe = insert };
     struct alert_store *store = mem_zero(1, sizeof(*store));
 
     store->path = mem_string(path);
-    int code = sql_open(path, &store->db, err);
-    if (code == 0)
-        code = sql_exec(store->db, path, schema, err);
+    int code = side_open(&plan, &store->db, err);
     if (code < 0)
         alert_store_close(store);
     else

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "store/side.h"
 #include "store/sql.h"
 
 struct estimate_store {
@@ -21,6 +22,8 @@ static const char schema[] =
     "CREATE INDEX IF NOT EXISTS estimate_open ON estimate(job) WHERE outcome = 0;"
     "CREATE INDEX IF NOT EXISTS estimate_shown ON estimate(shown);";
 
+static const char insert[] = "INSERT INTO estimate VALUES(?,?,?,?,?,?,?,?,?,?,?)";
+
 static int prepare(struct estimate_store *store, const char *words, sqlite3_stmt **ret,
                    struct error *err)
 {
@@ -31,15 +34,13 @@ static int prepare(struct estimate_store *store, const char *words, sqlite3_stmt
 
 int estimate_store_open(const char *path, struct estimate_store **ret, struct error *err)
 {
+    const struct side_plan plan = { .path = path, .schema = schema, .probe = insert };
     struct estimate_store *store = mem_zero(1, sizeof(*store));
 
     store->path = mem_string(path);
-    int code = sql_open(path, &store->db, err);
+    int code = side_open(&plan, &store->db, err);
     if (code == 0)
-        code = sql_exec(store->db, path, schema, err);
-    if (code == 0)
-        code =
-            prepare(store, "INSERT INTO estimate VALUES(?,?,?,?,?,?,?,?,?,?,?)", &store->add, err);
+        code = prepare(store, insert, &store->add, err);
     if (code == 0)
         code = prepare(store,
                        "UPDATE estimate SET outcome = ?2, came = max(?3 - shown, 0)"

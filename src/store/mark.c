@@ -115,7 +115,7 @@ int mark_open(const char *dir, uint64_t sequence, struct mark *ret, struct error
 
     int found = mark_read(dir, &unused, NULL);
     if (found < 0)
-        code = file_put_aside(path, NULL, err);
+        code = file_put_aside(path, "damaged", NULL, err);
     if (code == 0 && found <= 0)
         code = make_file(path, err);
     if (code < 0)

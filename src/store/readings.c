@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/record.h"
+#include "store/side.h"
 #include "store/sql.h"
 
 #define MINUTE USEC_PER_MIN
@@ -39,6 +40,9 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS minute(device INTEGER, at INTEGER, means BLOB, seconds BLOB,"
     " PRIMARY KEY(device, at)) WITHOUT ROWID;"
     "CREATE INDEX IF NOT EXISTS minute_at ON minute(at);";
+
+static const char insert[] = "INSERT OR REPLACE INTO minute(device, at, means, seconds)"
+                             " VALUES(?1, ?2, ?3, ?4)";
 
 static int fail(const struct readings *readings, const char *what, struct error *err)
 {
@@ -387,45 +391,21 @@ int readings_query(void *store, const struct reading_query *query, reading_fn *f
 
 /* ---- begin and end ---- */
 
-static int try_open(const char *path, struct readings *readings, struct error *err)
-{
-    int code = sql_open(path, &readings->db, err);
-
-    if (code < 0)
-        return code;
-    if (sqlite3_exec(readings->db, schema, NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_prepare_v2(readings->db,
-                           "INSERT OR REPLACE INTO minute(device, at, means, seconds)"
-                           " VALUES(?1, ?2, ?3, ?4)",
-                           -1, &readings->insert, NULL) != SQLITE_OK) {
-        code = fail(readings, path, err);
-        sqlite3_close(readings->db);
-        readings->db = NULL;
-        return code;
-    }
-    sqlite3_busy_timeout(readings->db, 1000);
-    return 0;
-}
-
 int readings_open(const char *path, int64_t bytes_max, struct readings **ret, struct error *err)
 {
+    const struct side_plan plan = { .path = path, .schema = schema, .probe = insert };
     struct readings *readings = mem_zero(1, sizeof(*readings));
 
     readings->bytes_max = bytes_max > 0 ? bytes_max : READINGS_BYTES_MAX;
-    int code = try_open(path, readings, err);
-    if (code < 0) { /* begun anew: it is only history */
-        AUTO_FREE char *old = mem_printf("%s.damaged", path), *wal = mem_printf("%s-wal", path);
-        AUTO_FREE char *shm = mem_printf("%s-shm", path);
-        if (rename(path, old) == 0) {
-            unlink(wal);
-            unlink(shm);
-            code = try_open(path, readings, err);
-        }
-    }
+    int code = side_open(&plan, &readings->db, err);
+    if (code == 0 &&
+        sqlite3_prepare_v2(readings->db, insert, -1, &readings->insert, NULL) != SQLITE_OK)
+        code = fail(readings, path, err);
     if (code < 0) {
-        free(readings);
+        readings_close(readings);
         return code;
     }
+    sqlite3_busy_timeout(readings->db, 1000);
     *ret = readings;
     return 0;
 }

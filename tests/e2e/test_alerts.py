@@ -185,7 +185,7 @@ def test_a_restart_tells_nothing_twice(machine, webhook):
     with open(kept, "w") as file:
         file.write("this is no database " * 100)
     machine.daemon.start()
-    assert "the sent alerts cannot be read" in machine.daemon.words()
+    assert "a database is not used, and is kept file=%s" % kept in machine.daemon.words()
 
 
 def closed_port():

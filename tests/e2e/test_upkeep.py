@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 
 import pytest
@@ -174,6 +175,62 @@ def test_a_loss_of_everything_is_accepted_only_when_no_job_runs(shell):
     again = shell.api.submit(run="echo new")
     assert again == number and shell.api.wait_end(again)["result"] == "ok"
     assert shell.api.output(again) == "new\n"
+
+
+def overwrite(path):
+    with open(path, "r+b") as file:
+        file.write(b"no database at all, " * 20)
+
+
+def make_newer(path):
+    with sqlite3.connect(path) as database:
+        database.execute("PRAGMA user_version=7")
+    database.close()
+
+
+def damage_log(path):
+    with open(path + "-wal", "r+b") as file:
+        file.seek(40)
+        file.write(b"\xff" * 8)
+
+
+@pytest.mark.parametrize("change, why", [(overwrite, "damaged"), (make_newer, "newer"), (damage_log, "damaged")])
+@pytest.mark.parametrize("name", ["readings", "estimates", "alerts"])
+def test_a_database_beside_the_journal_that_cannot_be_used_is_kept_and_said(shell, name, change, why):
+    number = shell.api.submit(run="true", hold=True)
+    path = os.path.join(shell.state, name + ".db")
+    if change is damage_log:
+        shell.kill()
+        if os.path.getsize(path + "-wal") == 0:
+            pytest.skip("its log is empty")
+    else:
+        shell.terminate()
+    change(path)
+    changed = path + ("-wal" if change is damage_log else "")
+    before = tarn_test_bytes(changed)
+    shell.start()
+    kept, = (file for file in os.listdir(shell.state) if ".%s-" % why in file and file.rsplit("-", 1)[1].isdigit())
+    assert kept.startswith(os.path.basename(changed) + ".") and tarn_test_bytes(os.path.join(shell.state, kept)) == before
+    line, = (line for line in shell.words().splitlines() if "a database is not used, and is kept" in line)
+    assert kept in line and (why != "newer" or "this tarn knows up to 1" in line)
+
+    def alerts():
+        return [alert for alert in shell.api.get("/v1/alerts")["alerts"] if alert["name"] == "file"]
+
+    tarn_test.wait_until("an alert is raised", alerts)
+    alert, = alerts()
+    assert kept in alert["words"] and alert["subject"] == "file:" + kept
+    done = subprocess.run([TARN, "doctor", "--json"], env=shell.own_environment(), stdout=subprocess.PIPE, text=True, timeout=tarn_test.PATIENCE_S)
+    found, = (found for found in json.loads(done.stdout) if found["what"] == "aside")
+    assert done.returncode == 1 and found["grade"] == "bad" and kept in found["text"]
+
+    assert shell.api.job(number)["state"] == "held"
+    shell.terminate()
+    assert {line["grade"] for line in findings(shell).values()} == {"ok"}
+    for file in [file for file in os.listdir(shell.state) if ".%s-" % why in file]:
+        os.unlink(os.path.join(shell.state, file))
+    shell.start()
+    assert shell.words().count("a database is not used") == 1
 
 
 def tarn_test_bytes(path):

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/text.h"
 
 DEFINE_NAMES(alert_state_name, enum alert_state, "begins", "goes_on", "over")
 
@@ -16,7 +17,8 @@ DEFINE_NAMES(alert_severity_name, enum health_severity, "info", "warning", "crit
 
 bool alert_name_is_known(const char *name)
 {
-    bool is_known = strcmp(name, ALERT_JOURNAL) == 0 || strcmp(name, ALERT_SHORTAGE) == 0;
+    static const char *const others[] = { ALERT_JOURNAL, ALERT_SHORTAGE, ALERT_FILE, NULL };
+    bool is_known = string_is_in(name, others);
 
     for (enum alert_of i = 0; i < ALERT_OFS && !is_known; i++)
         is_known = strcmp(name, alert_of_names[i]) == 0;

@@ -33,13 +33,13 @@ enum {
 
 #define ALERT_JOURNAL  "journal"  /* it cannot be written */
 #define ALERT_SHORTAGE "shortage" /* no job can be started on a node for now */
+#define ALERT_FILE     "file"     /* a file of the state is not used, because it is damaged */
 
 /* One problem, identified by name and subject. */
 struct alert_thing {
-    char name[ALERT_NAME_SIZE]; /* of a fault, or one of job_alert.h, ALERT_JOURNAL, ALERT_SHORTAGE
-                                 */
+    char name[ALERT_NAME_SIZE];       /* of a fault, or one of job_alert.h, or one of the above */
     char subject[ALERT_SUBJECT_SIZE]; /* UUID of the device, "job:7", "queue:a:money",
-                                         "queue:a:ana:money"; "": none */
+                                         "queue:a:ana:money", "file:NAME"; "": none */
     char node[ALERT_NODE_SIZE], words[ALERT_WORDS_SIZE];
     int64_t gpu; /* number of the device on its node; -1: none */
     enum health_severity severity;

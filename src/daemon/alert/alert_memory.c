@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "io/file.h"
 #include "io/log.h"
+#include "store/side.h"
 #include "wire/json.h"
 
 enum { FILE_MAX = 4 << 20 };
@@ -77,10 +78,11 @@ static json_t *read_old(const char *path)
         code = json_parse(text_string(&text), text.length, FILE_MAX, path, &list, &err);
     if (code == 0 && !json_is_array(list))
         code = error_set(&err, -EBADMSG, "%s: expected a list", path);
-    if (code < 0)
-        log_line(LOG_WARNING, "the sent alerts of an earlier version cannot be read reason='%s'",
-                 err.text);
-    return list;
+    if (code == 0)
+        return list;
+    side_put_aside(path, &err);
+    json_decref(list);
+    return NULL;
 }
 
 static void take_over(struct alert_memory *memory, const char *state_dir, struct alerts *alerts,
@@ -121,9 +123,9 @@ void alert_memory_load(struct alert_memory *memory, const char *state_dir, struc
         log_line(LOG_WARNING, "the sent alerts cannot be read reason='%s'", err.text);
     if (code != -EBADMSG)
         return;
-    alert_store_close(memory->store); /* damaged: begun anew by what is saved next */
+    alert_store_close(memory->store); /* begun anew by what is saved next */
     memory->store = NULL;
-    unlink(memory->path);
+    side_put_aside(memory->path, &err);
 }
 
 void alert_memory_save(struct alert_memory *memory, const struct alerts *alerts)

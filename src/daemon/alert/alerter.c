@@ -12,6 +12,7 @@
 #include "daemon/alert/alert_memory.h"
 #include "daemon/alert/job_notes.h"
 #include "io/log.h"
+#include "store/side.h"
 #include "wire/json.h"
 
 enum {
@@ -29,7 +30,8 @@ struct alerter {
     const struct watch *watch;
     struct alerts alerts;
     struct alert_memory memory;
-    struct alert_things of_jobs;
+    struct alert_things of_jobs, files;
+    char *state_dir;
     unsigned looks;
     struct alert_sender *sender;
     struct job_notes notes;
@@ -96,6 +98,26 @@ static void add_shortages(const struct alerter *alerter, struct alert_things *th
         snprintf(thing.subject, sizeof(thing.subject), "node:%.150s", node->name);
         list_add(&things->list, thing);
     }
+}
+
+static void note_aside(void *user, const char *name, const char *why)
+{
+    struct alerter *alerter = user;
+    struct alert_thing thing = { .name = ALERT_FILE, .gpu = -1, .severity = HEALTH_WARNING };
+    char words[ALERT_WORDS_SIZE];
+
+    snprintf(words, sizeof(words), "a file of the state is %s and not used; see tarn doctor: %.60s",
+             strcmp(why, "newer") == 0 ? "of a newer version" : why, name);
+    put_words(thing.words, sizeof(thing.words), words);
+    snprintf(thing.subject, sizeof(thing.subject), "file:%.150s", name);
+    list_add(&alerter->files.list, thing);
+}
+
+/* They remain until an administrator has looked at them. */
+static void look_at_files(struct alerter *alerter)
+{
+    alerter->files.list.count = 0;
+    side_each_aside(alerter->state_dir, note_aside, alerter);
 }
 
 /* Those that hold something are among the first of many, or all have been looked at. */
@@ -246,6 +268,12 @@ static void on_done(void *user)
     uv_async_send(user);
 }
 
+static void add_all(const struct alert_things *from, struct alert_things *to)
+{
+    for (size_t i = 0; i < from->list.count; i++)
+        list_add(&to->list, from->list.items[i]);
+}
+
 static void on_timer(uv_timer_t *timer)
 {
     struct alerter *alerter = timer->data;
@@ -257,8 +285,10 @@ static void on_timer(uv_timer_t *timer)
     struct alert_things things = { 0 };
 
     job_notes_send(&alerter->notes, alerter->sender);
-    if (alerter->looks % NOTES_EVERY == 0)
+    if (alerter->looks % NOTES_EVERY == 0) {
         save_notes(alerter);
+        look_at_files(alerter);
+    }
     for (uint32_t i = 0; alerter->watch && i < state->devices.count; i++)
         add_faults(alerter, i, &things);
     add_trouble(alerter, &things);
@@ -266,8 +296,8 @@ static void on_timer(uv_timer_t *timer)
     alert_of_budgets(state, now, &things);
     if (alerter->looks++ % JOBS_EVERY == 0)
         look_at_jobs(alerter, now);
-    for (size_t i = 0; i < alerter->of_jobs.list.count; i++)
-        list_add(&things.list, alerter->of_jobs.list.items[i]);
+    add_all(&alerter->of_jobs, &things);
+    add_all(&alerter->files, &things);
     struct alert_ask ask = {
         .things = things.list.items,
         .count = things.list.count,
@@ -296,6 +326,7 @@ int alerter_create(uv_loop_t *loop, struct hub *hub, const char *state_dir, stru
     struct alerter *alerter = mem_zero(1, sizeof(*alerter));
     alerter->hub = hub;
     alerter->sender = sender;
+    alerter->state_dir = mem_string(state_dir);
     alert_memory_load(&alerter->memory, state_dir, &alerter->alerts, clock_now(hub_clock(hub)));
     usec_t now = hub_state(hub)->now;
     job_notes_init(&alerter->notes, hub, alerter->memory.notes < now ? alerter->memory.notes : now);
@@ -333,6 +364,8 @@ void alerter_destroy(struct alerter *alerter)
     alert_sender_destroy(alerter->sender);
     alert_memory_release(&alerter->memory);
     list_release(&alerter->of_jobs.list);
+    list_release(&alerter->files.list);
+    free(alerter->state_dir);
     job_notes_release(&alerter->notes);
     alerts_release(&alerter->alerts);
     uv_close((uv_handle_t *)&alerter->timer, on_closed);

@@ -25,6 +25,7 @@
 #include "io/parts.h"
 #include "io/paths.h"
 #include "store/journal.h"
+#include "store/side.h"
 
 enum { CLOCK_LEAST = 1704067200 /* 2024 */, PROC_MAX = 1024 * 1024 };
 
@@ -218,6 +219,15 @@ static void look_at_disk(const char *dir)
                 units_format_mib(free_text, free_mib), dir);
 }
 
+static void say_aside(void *user, const char *name, const char *why)
+{
+    const struct paths *paths = user;
+
+    finding_say(GRADE_BAD, "aside",
+                "%s/%s: the file is %s: the daemon does not use it; remove it to end this",
+                paths->state, name, strcmp(why, "newer") == 0 ? "of a newer version" : why);
+}
+
 static void look_at_state(const struct paths *paths)
 {
     __attribute__((cleanup(journal_auto_destroy))) struct journal *journal = NULL;
@@ -231,6 +241,7 @@ static void look_at_state(const struct paths *paths)
     if (access(paths->state, W_OK) < 0)
         finding_say(GRADE_BAD, "state", "%s: %s", paths->state, strerror(errno));
     look_at_disk(paths->state);
+    side_each_aside(paths->state, say_aside, (void *)(uintptr_t)paths);
     int code = journal_open(paths->state, JOURNAL_READ, &journal, &err);
     if (code == -ENOENT)
         finding_say(GRADE_NOTE, "journal", "none yet");

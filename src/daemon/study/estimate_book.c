@@ -10,6 +10,7 @@
 #include "io/log.h"
 #include "sched/ordering/pending.h"
 #include "store/estimate_store.h"
+#include "store/side.h"
 
 enum {
     FLUSH_MS = 1000,
@@ -257,15 +258,25 @@ static void take_row(void *user, const struct estimate_row *row)
                                    row->guaranteed, range, kind, 0 });
 }
 
+static int open_store(struct estimate_book *book, const char *path, struct error *err)
+{
+    int code = estimate_store_open(path, &book->store, err);
+
+    return code == 0 ? estimate_store_read(book->store, 0, take_row, book, err) : code;
+}
+
 struct estimate_book *estimate_book_create(uv_loop_t *loop, struct hub *hub, const char *path)
 {
     struct estimate_book *book = mem_zero(1, sizeof(*book));
     struct error err;
 
     book->hub = hub;
-    int code = estimate_store_open(path, &book->store, &err);
-    if (code == 0)
-        code = estimate_store_read(book->store, 0, take_row, book, &err);
+    int code = open_store(book, path, &err);
+    if (code == -EBADMSG) {
+        estimate_store_close(TAKE(book->store));
+        side_put_aside(path, &err);
+        code = open_store(book, path, &err);
+    }
     if (code < 0)
         log_line(LOG_WARNING, "estimates are not saved reason='%s'", err.text);
     uv_timer_init(loop, &book->timer);

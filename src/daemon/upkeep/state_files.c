@@ -33,7 +33,7 @@ static bool is_kept_out(const char *name)
 
     return string_is_in(name, names) || string_ends(name, "-wal") || string_ends(name, "-shm") ||
            string_ends(name, "-journal") || string_ends(name, ".new") || strstr(name, ".lost-") ||
-           strstr(name, ".damaged-");
+           strstr(name, ".damaged-") || strstr(name, ".newer-");
 }
 
 static int compare_names(const void *a, const void *b)

@@ -16,7 +16,7 @@
 #include "daemon/upkeep/backup.h"
 #include "io/file.h"
 #include "store/journal.h"
-#include "store/sql.h"
+#include "store/side.h"
 
 enum { STATE, ACCEPT };
 enum { LOG_BYTES_MAX = 1 << 30 };
@@ -113,18 +113,14 @@ static void check_journal(const char *dir)
 static void check_database(const char *dir, const char *name, const char *what)
 {
     AUTO_FREE char *path = mem_printf("%s/%s.db", dir, name);
-    sqlite3 *db = NULL;
     struct error err;
 
     if (access(path, F_OK) < 0)
         return;
-    int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK
-                   ? sql_check(db, path, &err)
-                   : sql_error(db, path, &err);
-    sqlite3_close(db);
+    int code = side_check(path, &err);
     if (code < 0)
         finding_say(GRADE_BAD, name,
-                    "%s; remove it while the daemon is down to continue without %s", err.text,
+                    "%s; the next start of the daemon puts it aside, and begins %s anew", err.text,
                     what);
     else
         finding_say(GRADE_OK, name, "%s.db is intact", name);
@@ -179,8 +175,7 @@ int run_check(const struct options *options)
     if (options->values[ACCEPT] && accept_loss(dir, &err) < 0)
         finding_say(GRADE_BAD, "loss", "%s", err.text);
     check_journal(dir);
-    check_database(dir, "readings", "the history of readings");
-    check_database(dir, "estimates", "the record of past estimates");
-    check_database(dir, "alerts", "the record of alerts that were sent");
+    for (enum side i = 0; i < SIDES; i++)
+        check_database(dir, side_about[i].name, side_about[i].what);
     return findings_end() ? 0 : 1;
 }
