@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/record.h"
+#include "io/log.h"
 #include "store/side.h"
 #include "store/sql.h"
 
@@ -28,7 +29,9 @@ struct minute {
 
 struct readings {
     sqlite3 *db;
+    char *path;
     sqlite3_stmt *insert;
+    bool is_failing;
     LIST(struct minute) minutes;
     int64_t bytes_max;
     usec_t pruned; /* time of the last check for old rows */
@@ -189,6 +192,18 @@ static void prune(struct readings *readings, usec_t now)
     sqlite3_exec(readings->db, "PRAGMA incremental_vacuum(1000)", NULL, NULL, NULL);
 }
 
+/* What could not be saved is missing in the history; the log says so once. */
+static void save(struct readings *readings)
+{
+    struct error err;
+
+    int code = sql_run(readings->insert, readings->path, &err);
+    sqlite3_clear_bindings(readings->insert);
+    if (code < 0 && !readings->is_failing)
+        log_line(LOG_WARNING, "readings are not saved reason='%s'", err.text);
+    readings->is_failing = code < 0;
+}
+
 static void write_minute(struct readings *readings, struct minute *minute)
 {
     AUTO_RELEASE(text) struct text means = { 0 }, seconds = { 0 };
@@ -209,9 +224,7 @@ static void write_minute(struct readings *readings, struct minute *minute)
         sqlite3_bind_null(readings->insert, 4);
     else
         sqlite3_bind_blob(readings->insert, 4, packed, (int)length, SQLITE_STATIC);
-    sqlite3_step(readings->insert);
-    sqlite3_reset(readings->insert);
-    sqlite3_clear_bindings(readings->insert);
+    save(readings);
     if (minute->at - readings->pruned >= PRUNE_EVERY_MIN * MINUTE) {
         prune(readings, minute->at);
         readings->pruned = minute->at;
@@ -396,6 +409,7 @@ int readings_open(const char *path, int64_t bytes_max, struct readings **ret, st
     const struct side_plan plan = { .path = path, .schema = schema, .probe = insert };
     struct readings *readings = mem_zero(1, sizeof(*readings));
 
+    readings->path = mem_string(path);
     readings->bytes_max = bytes_max > 0 ? bytes_max : READINGS_BYTES_MAX;
     int code = side_open(&plan, &readings->db, err);
     if (code == 0 &&
@@ -421,5 +435,6 @@ void readings_close(struct readings *readings)
     list_release(&readings->minutes);
     sqlite3_finalize(readings->insert);
     sqlite3_close(readings->db);
+    free(readings->path);
     free(readings);
 }

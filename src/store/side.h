@@ -25,7 +25,7 @@ enum side {
 
 enum {
     SIDE_FORMAT = 1,
-    SIDE_CHECKED_MAX = 32 << 20, /* bytes; tarn check looks at all of a larger one */
+    SIDE_CHECKED_MAX = 8 << 20, /* bytes; tarn check looks at all of a larger one */
 };
 
 struct side_about {

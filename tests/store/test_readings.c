@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "io/log.h"
 #include "store/readings.h"
 
 /* A minute that begins with the hour. */
@@ -173,12 +175,42 @@ static void a_file_that_cannot_be_used_is_begun_anew_and_kept(void **state)
     readings_close(readings);
 }
 
+static unsigned warnings;
+
+void log_line(int priority, const char *format, ...)
+{
+    (void)priority;
+    warnings += strstr(format, "readings are not saved") != NULL;
+}
+
+/* Another program changes the tables under an open file. */
+static void what_cannot_be_saved_is_said_once(void **state)
+{
+    AUTO_FREE char *path = scratch();
+    struct readings *readings = open_at(path, 0);
+    sqlite3 *db = NULL;
+
+    (void)state;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "CREATE TRIGGER no BEFORE INSERT ON minute"
+                                  " BEGIN SELECT RAISE(ABORT, 'no'); END",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(db);
+    warnings = 0;
+    fill(readings, start, 300);
+    assert_int_equal(warnings, 1);
+    readings_close(readings);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_the_owner_may_read_the_file),
         cmocka_unit_test(seconds_and_minutes_come_back_as_they_were),
         cmocka_unit_test(what_is_old_goes_and_the_file_keeps_to_its_limit),
+        cmocka_unit_test(what_cannot_be_saved_is_said_once),
         cmocka_unit_test(a_file_that_cannot_be_used_is_begun_anew_and_kept),
     };
 

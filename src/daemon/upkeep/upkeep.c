@@ -119,9 +119,8 @@ static void check_database(const char *dir, const char *name, const char *what)
         return;
     int code = side_check(path, &err);
     if (code < 0)
-        finding_say(GRADE_BAD, name,
-                    "%s; the next start of the daemon puts it aside, and begins %s anew", err.text,
-                    what);
+        finding_say(GRADE_BAD, name, "%s; move it away while the daemon is down, to begin %s anew",
+                    err.text, what);
     else
         finding_say(GRADE_OK, name, "%s.db is intact", name);
 }
