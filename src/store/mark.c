@@ -158,3 +158,10 @@ int mark_set(const char *dir, uint64_t sequence, struct error *err)
         mark_close(&mark);
     return code;
 }
+
+void mark_remove(const char *dir)
+{
+    AUTO_FREE char *path = mem_printf("%s/journal.last", dir);
+
+    unlink(path);
+}

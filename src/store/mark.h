@@ -36,5 +36,6 @@ void mark_close(struct mark *mark);
 
 /* Set it, as mark_open() does, and close it. */
 int mark_set(const char *dir, uint64_t sequence, struct error *err);
+void mark_remove(const char *dir);
 
 #endif

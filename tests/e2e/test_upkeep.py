@@ -130,6 +130,17 @@ def tear_mark(path):
     os.truncate(path, 10)
 
 
+@pytest.mark.parametrize("change", [remove_mark, tear_mark])
+def test_a_backup_is_restored_where_the_mark_is_damaged(shell, change):
+    number = shell.api.submit(run="true", hold=True)
+    tarn(shell, "backup", shell.out)
+    shell.kill()
+    change(os.path.join(shell.state, "journal.last"))
+    assert "1 jobs that have not ended" in tarn(shell, "restore", shell.out)
+    shell.start()
+    assert shell.api.job(number)["state"] == "held"
+
+
 def mark_as_folder(path):
     os.unlink(path)
     os.mkdir(path)
@@ -269,6 +280,13 @@ def test_what_is_no_backup_is_refused_and_nothing_changes(shell, tmp_path):
     assert not [name for name in os.listdir(shell.state) if name.startswith("replaced")]
     assert "exists and is not empty" in tarn(shell, "backup", shell.out, status=1)
     assert "expected one folder" in tarn(shell, "backup", status=2)
+    half = tmp_path / "half"
+    shutil.copytree(shell.state, half, ignore=shutil.ignore_patterns("run"))
+    with open(half / "journal.db", "r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * 16384)
+    assert "damaged" in tarn(shell, "backup", "--state", str(half), str(tmp_path / "b"), status=1)
+    assert not (tmp_path / "b").exists()
     assert "there is none" in tarn(shell, "backup", "--state", str(empty), str(tmp_path / "b"), status=1)
     assert not (tmp_path / "b").exists()
     shell.start()

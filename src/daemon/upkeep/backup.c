@@ -36,6 +36,16 @@ static int make_folder(const char *dir, struct error *err)
                : error_set(err, -errno, "%s: %s", dir, strerror(errno));
 }
 
+/* Reading the copy made these two; they are empty. */
+static void remove_log(const char *dir)
+{
+    AUTO_FREE char *log = mem_printf("%s/journal.db-wal", dir);
+    AUTO_FREE char *index = mem_printf("%s/journal.db-shm", dir);
+
+    unlink(log);
+    unlink(index);
+}
+
 static void remove_files(const char *dir, const json_t *names)
 {
     size_t i;
@@ -46,6 +56,8 @@ static void remove_files(const char *dir, const json_t *names)
         AUTO_FREE char *path = mem_printf("%s/%s", dir, json_string_value(name));
         unlink(path);
     }
+    remove_log(dir);
+    mark_remove(dir);
     rmdir(dir);
 }
 
@@ -74,16 +86,6 @@ static int write_manifest(const char *dir, const json_t *names, const struct sta
 
     json_decref(manifest);
     return file_replace(path, text, strlen(text), err);
-}
-
-/* Reading the copy made these two; they are empty. */
-static void remove_log(const char *dir)
-{
-    AUTO_FREE char *log = mem_printf("%s/journal.db-wal", dir);
-    AUTO_FREE char *index = mem_printf("%s/journal.db-shm", dir);
-
-    unlink(log);
-    unlink(index);
 }
 
 int backup_make(const char *state_dir, const char *to, struct state_summary *ret, struct error *err)
