@@ -90,18 +90,25 @@ static const struct answer {
     { 0, 500, "internal" },
 };
 
-int call_check_user(const struct api *api, uid_t uid, struct error *err)
+int call_check_owner(const struct api *api, uid_t uid, struct error *err)
 {
     uid_t owner = api_control(api)->owner;
     char name[IDENTITY_NAME_SIZE];
 
-    if (owner == 0 || uid == owner || uid == 0)
+    if (owner == 0 || uid == owner)
         return 0;
     peer_name(owner, name, NULL);
     return error_set(err, REFUSED_FORBIDDEN,
                      "this daemon does not run as root, so all jobs are those of user %s; only %s "
                      "may use it",
                      name, name);
+}
+
+int call_check_user(const struct api *api, const struct identity *who, struct error *err)
+{
+    bool is_root_here = who->source == IDENTITY_PEER && who->uid == 0;
+
+    return is_root_here ? 0 : call_check_owner(api, who->uid, err);
 }
 
 #define RETRY_AFTER "5" /* seconds */

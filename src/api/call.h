@@ -125,8 +125,11 @@ void reply_packed(struct http_request *request, const char *bytes, const struct 
 void reply_error(struct http_request *request, int code, const struct error *err);
 /* Refuse the request with the message in call->err. Returns NULL. */
 json_t *refuse(struct call *call, int code);
-/* A daemon that is not root runs all jobs as its own user: it serves that user and root. */
-int call_check_user(const struct api *api, uid_t uid, struct error *err);
+/* A daemon that is not root runs all jobs as its own user: what is done for a user (jobs, tokens,
+ * logins) is done for that one only. */
+int call_check_owner(const struct api *api, uid_t uid, struct error *err);
+/* The same for the user of a request; root has the Unix socket, too, but nothing else names it. */
+int call_check_user(const struct api *api, const struct identity *who, struct error *err);
 /* The body, JSON or YAML by its Content-Type: an object or a list. */
 int read_body(struct call *call);
 /* Whether the query has only keys of the operation, with values of their kinds. */

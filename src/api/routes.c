@@ -101,7 +101,7 @@ static int check_right(const struct api *api, const struct operation *operation,
     bool is_for_admins = operation->callers == CALLERS_ADMINS;
     enum identity_scope needed = is_for_admins ? SCOPE_ADMIN : scope_of(operation);
 
-    int code = who->source == IDENTITY_NOBODY ? 0 : call_check_user(api, who->uid, err);
+    int code = who->source == IDENTITY_NOBODY ? 0 : call_check_user(api, who, err);
     if (code < 0)
         return code;
     if (who->scope < needed)

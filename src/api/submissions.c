@@ -168,7 +168,9 @@ json_t *handle_submit(struct call *call)
     submitting->deferred.is_routine = is_dry_run;
     if (is_dry_run)
         submitting->deferred.status = 200; /* nothing is created */
-    int code = read_body(call);
+    int code = call_check_owner(call->api, call->request->who->uid, &call->err);
+    if (code == 0)
+        code = read_body(call);
     if (code == 0)
         add_homes(call->body, call->request->who);
     if (code == 0)

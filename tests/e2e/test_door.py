@@ -702,9 +702,19 @@ def test_a_daemon_that_is_not_root_serves_no_other_users():
         status, reply = box.ask("POST", "/v1/jobs", headers=dict(head, **{"X-Forwarded-User": "daemon"}),
                                 body={"command": ["id"], "sender_cwd": "/"})
         assert status == 403 and "only %s may use it" % name in message(reply)
-        with pytest.raises(tarn_test.Refused, match="'daemon' cannot use it") as refused:
-            box.token(user="daemon")
-        assert refused.value.status == 403
+        for path in ("/v1/whoami", "/v1/jobs"):
+            status, reply = box.ask("GET", path, headers=dict(head, **{"X-Forwarded-User": "root"}))
+            assert status == 403 and "only %s may use it" % name in message(reply)
+        for other in ("daemon", "root"):
+            with pytest.raises(tarn_test.Refused, match="token of %s: .*only %s may use it" % (other, name)) as refused:
+                box.token(user=other)
+            assert refused.value.status == 403
+        for without_name in (lambda: box.token(), lambda: box.daemon.api.post("/v1/tokens?login=1"),
+                             lambda: box.daemon.api.submit(command=["id"])):
+            with pytest.raises(tarn_test.Refused, match="only %s may use it" % name):
+                without_name()
+        assert box.daemon.api.get("/v1/whoami")["user"] == "root"  # over the socket, as itself
+        assert box.ask("GET", "/v1/whoami", box.token(user=name))[1]["user"] == name
         os.chmod(root, 0o755)
         os.chmod(box.daemon.state, 0o755)
         os.chmod(box.daemon.socket, 0o666)

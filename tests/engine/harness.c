@@ -46,7 +46,7 @@ void harness_open(struct harness *harness)
                     .state_dir = harness->state_dir,
                     .reports = { .user = harness, .outcome = on_outcome } },
         .shim_path = shim,
-        .is_root = geteuid() == 0,
+        .is_root = geteuid() == 0 && !harness->is_unprivileged,
         .without_cgroups = harness->without_cgroups,
         .output_keep = harness->output_keep,
         .nofile_max = harness->nofile_max,
@@ -166,6 +166,8 @@ struct engine_launch harness_command(struct harness *harness, uint64_t job, cons
     return (struct engine_launch){
         .id = harness_id(job),
         .title = "test",
+        .uid = geteuid(),
+        .gid = getegid(),
         .argv = argv,
         .envp = environment,
         .cwd = harness->state_dir,

@@ -22,6 +22,7 @@ struct harness {
     struct engine *engine;
     char state_dir[64];
     bool without_cgroups;
+    bool is_unprivileged; /* as without root: it becomes no other user */
     unsigned output_keep;
     int64_t nofile_max;
     usec_t stop_margin;

@@ -223,6 +223,27 @@ static void the_user_and_the_groups_are_ordered(void **state)
     }
 }
 
+/* It could only run with the rights of our own user. */
+static void without_root_no_job_of_another_user_starts(void **state)
+{
+    (void)state;
+    AUTO(harness) struct harness *harness = harness_create(true);
+    harness_close(harness);
+    harness->is_unprivileged = true;
+    harness_open(harness);
+    struct engine_launch launch = harness_launch(harness, 1, "exit 3");
+    struct error err = { "" };
+
+    for (unsigned i = 0; i < 2; i++) {
+        launch.uid = i == 0 ? geteuid() + 1 : UINT32_MAX - 1;
+        assert_int_equal(harness->engine->ops->start(harness->engine, &launch, 1, &err), -EPERM);
+        assert_non_null(strstr(err.text, "tarn does not run as root here and runs jobs of user "));
+    }
+    launch.uid = geteuid();
+    harness_start(harness, &launch);
+    assert_int_equal(harness_outcome(harness, 1, 1)->exit_code, 3);
+}
+
 static bool shim_has_exited(void *user)
 {
     siginfo_t info = { .si_pid = 0 };
@@ -437,6 +458,7 @@ int main(void)
         cmocka_unit_test(the_path_of_the_job_is_searched),
         cmocka_unit_test(no_descriptor_and_no_mask_is_inherited),
         cmocka_unit_test(the_user_and_the_groups_are_ordered),
+        cmocka_unit_test(without_root_no_job_of_another_user_starts),
         cmocka_unit_test(an_order_for_nobodys_number_is_refused),
         cmocka_unit_test(starting_twice_runs_once),
         cmocka_unit_test(a_start_that_another_engine_made_is_taken_over),

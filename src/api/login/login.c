@@ -129,7 +129,8 @@ static void on_checked(void *object, const struct password_result *result)
     if (!result->is_right) {
         log_refusal(login, result->reason);
         code = refuse_password(&err);
-    } else if (peer_assume(result->name, result->uid, IDENTITY_PASSWORD, api_control(api)->owner,
+    } else if (call_check_owner(api, result->uid, &err) < 0 ||
+               peer_assume(result->name, result->uid, IDENTITY_PASSWORD, api_control(api)->owner,
                            &login->who, &err) < 0) {
         log_refusal(login, err.text);
         code = refuse_password(&err);

@@ -109,8 +109,8 @@ static int read_scope(const struct reader *reader, const json_t *body, const str
 }
 
 /* Of oneself; administrators make them for others, too. */
-static int read_user(const struct api *api, const struct reader *reader, const json_t *body,
-                     const struct identity *who, struct issuing *issuing)
+static int read_user(const struct reader *reader, const json_t *body, const struct identity *who,
+                     struct issuing *issuing)
 {
     const char *user = NULL;
     uid_t uid = who->uid;
@@ -125,9 +125,6 @@ static int read_user(const struct api *api, const struct reader *reader, const j
             code = peer_find(user, &uid, &err);
         if (code == -ENOENT || code == -ETIMEDOUT)
             code = reader_fail(reader, code, body, "user", "%s", err.text);
-        else if (code == 0 && call_check_user(api, uid, NULL) < 0)
-            code = reader_fail(reader, REFUSED_FORBIDDEN, body, "user",
-                               "tarn does not run as root, so '%s' cannot use it", user);
     }
     snprintf(issuing->user, sizeof(issuing->user), "%s", code == 0 && user ? user : who->name);
     issuing->wish.uid = uid;
@@ -165,7 +162,7 @@ static int read_issue(struct call *call, struct issuing *issuing)
     if (code == 0)
         code = read_scope(&reader, call->body, who, wish);
     if (code == 0)
-        code = read_user(call->api, &reader, call->body, who, issuing);
+        code = read_user(&reader, call->body, who, issuing);
     if (code == 0)
         code = read_queues(&reader, call->body, issuing);
     if (code == 0)
@@ -191,6 +188,13 @@ static int read_login(struct call *call, struct issuing *issuing)
     return 0;
 }
 
+static int check_owner(struct call *call, const struct issuing *issuing)
+{
+    int code = call_check_owner(call->api, issuing->wish.uid, &call->err);
+
+    return code < 0 ? error_prefix(&call->err, code, "token of %s", issuing->user) : 0;
+}
+
 json_t *handle_token_create(struct call *call)
 {
     static const struct deferred_ops ops = { .run = run_issue,
@@ -204,6 +208,8 @@ json_t *handle_token_create(struct call *call)
                                "the daemon")
                : query_is_on(call, "login") ? read_login(call, issuing)
                                             : read_issue(call, issuing);
+    if (code == 0)
+        code = check_owner(call, issuing);
     secret_make(issuing->secret);
     secret_hash(issuing->secret, issuing->hash);
     issuing->wish.name = issuing->name;

@@ -243,6 +243,18 @@ static bool start_left_trace(struct local *local, struct member_id id)
     return true;
 }
 
+/* It would run as the user of this process, with the rights of that one. */
+static int check_user(const struct local *local, const struct engine_launch *launch,
+                      struct error *err)
+{
+    return local->options.is_root || launch->uid == geteuid()
+               ? 0
+               : error_set(err, -EPERM,
+                           "the job is of user %" PRIu32 "; tarn does not run as root here and "
+                           "runs jobs of user %" PRIu32 " only",
+                           launch->uid, (uint32_t)geteuid());
+}
+
 static int start_member(struct local *local, const struct engine_launch *launch, struct error *err)
 {
     AUTO_RELEASE(text) struct text order = { 0 };
@@ -252,7 +264,9 @@ static int start_member(struct local *local, const struct engine_launch *launch,
 
     if (member_find(&local->members, launch->id))
         return 0;
-    int code = order_compose(local, launch, &order, &isolation, err);
+    int code = check_user(local, launch, err);
+    if (code == 0)
+        code = order_compose(local, launch, &order, &isolation, err);
     int fd = code == 0 ? order_fd(&order, err) : code;
     if (fd >= 0) {
         code = shim_start(local, launch, fd, &pidfd, err);
