@@ -20,9 +20,9 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "io/descriptors.h"
+#include "io/net/connections.h"
 #include "io/net/http_head.h"
 #include "io/net/peer.h"
-#include "io/net/strangers.h"
 #include "io/net/tls.h"
 #include "io/net/tls_pump.h"
 

@@ -14,7 +14,7 @@
  * Order of calls:  create, (handler: reply | stream once)*, destroy. A request is gone after its
  *                  reply; a stream after on_gone
  * Limits:          HTTP_BODY_MAX bytes of body, HTTP_CONNECTIONS_MAX connections; HTTP_TIMEOUT_S
- *                  seconds for a slow sender, less for a stranger (strangers.h). Of connections and
+ *                  seconds for a slow sender, less for a stranger (connections.h). Of connections and
  * of bytes being received, one user may have a part only, and all users together leave some to root
  * and to the owner, who have no such limit
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef IO_NET_STRANGERS_H
-#define IO_NET_STRANGERS_H
+#ifndef IO_NET_CONNECTIONS_H
+#define IO_NET_CONNECTIONS_H
 
-/* strangers - connections of a server whose peer has not shown who it is
+/* connections - connections of a server whose peer has not shown who it is
  *
  * They may have a part of all connections only, so that known peers always find room. Each has a
  * deadline for what it is doing, however slowly bytes come. If there are too many, in all or of one

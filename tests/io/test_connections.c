@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "io/net/strangers.h"
+#include "io/net/connections.h"
 
 static uint64_t network(const char *text)
 {

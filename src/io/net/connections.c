@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/net/strangers.h"
+#include "io/net/connections.h"
 
 #include <netinet/in.h>
 #include <stddef.h>
