@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/concurrency.h"
 #include "api/routes.h"
 #include "base/mem.h"
 #include "io/child.h"
@@ -17,10 +18,10 @@
 #include "io/log.h"
 #include "io/net/client.h"
 
-enum {
-    BRIDGES_MAX = 128,     /* at the same time */
-    BRIDGES_USER_MAX = 32, /* of one user who is not an administrator */
-    BEAT_MS = 1000,
+enum { BEAT_MS = 1000 };
+
+static const struct concurrency limits = {
+    .what = "exec: connections to jobs", .each = 32, .users = 112, .most = 128
 };
 
 struct bridge {
@@ -136,13 +137,7 @@ static int check_room(const struct api *api, const struct identity *who, struct 
         count++;
         own += at->uid == who->uid;
     }
-    if (!who->is_admin && own >= BRIDGES_USER_MAX)
-        return error_set(err, REFUSED_TOO_MANY, "exec: user %s has %d connections to jobs already",
-                         who->name, BRIDGES_USER_MAX);
-    return count < BRIDGES_MAX
-               ? 0
-               : error_set(err, REFUSED_TOO_MANY, "exec: %d connections to jobs are open already",
-                           BRIDGES_MAX);
+    return concurrency_check(&limits, who->is_admin, who->is_admin ? 0 : own, count, err);
 }
 
 static void tell(const struct call *call)

@@ -111,16 +111,12 @@ int call_check_user(const struct api *api, const struct identity *who, struct er
     return is_root_here ? 0 : call_check_owner(api, who->uid, err);
 }
 
-#define RETRY_AFTER "5" /* seconds */
-
 void reply_error(struct http_request *request, int code, const struct error *err)
 {
     const struct answer *answer = answers;
 
     while (answer->code != 0 && answer->code != code)
         answer++;
-    if (answer->code != REFUSED_DISK_FULL && error_is_shortage(answer->code))
-        http_header_add(request, "Retry-After", RETRY_AFTER);
     /* It may quote the beginning of a word, which may end within a character. */
     bool is_whole = string_is_utf8(err->text, strlen(err->text));
     AUTO_FREE char *message = is_whole ? mem_string(err->text) : string_copy_clean(err->text);

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "api/concurrency.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "io/child.h"
@@ -47,18 +48,17 @@ static void count(uid_t owner, int change)
         map_release(&user_counts);
 }
 
-static int check_room(uid_t owner, struct error *err)
+/* Those whose file system hangs end when it answers. */
+static int check_room(const struct output_plan *plan, struct error *err)
 {
+    static const struct concurrency limits = { .what = "output: processes that read files",
+                                               .each = OUTPUT_READERS_USER_MAX,
+                                               .users = OUTPUT_READERS_USERS_MAX,
+                                               .most = OUTPUT_READERS_MAX };
     uint64_t own = 0;
 
-    map_get(&user_counts, owner, &own);
-    if (own < OUTPUT_READERS_USER_MAX && all_count < OUTPUT_READERS_MAX)
-        return 0;
-    return error_set(err, -EDQUOT,
-                     "output: %" PRIu64
-                     " processes read files of user %u and %u those of all users "
-                     "already, of %d and %d; those whose file system hangs end when it answers",
-                     own, (unsigned)owner, all_count, OUTPUT_READERS_USER_MAX, OUTPUT_READERS_MAX);
+    map_get(&user_counts, plan->owner, &own);
+    return concurrency_check(&limits, plan->is_for_admin, (unsigned)own, all_count, err);
 }
 
 static void settle(struct output_reader *reader)
@@ -136,7 +136,7 @@ int output_reader_start(const struct output_plan *plan, struct output_reader **r
 {
     int ends[2], pidfd = -1;
 
-    int code = check_room(plan->owner, err);
+    int code = check_room(plan, err);
     if (code < 0)
         return code;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)

@@ -8,8 +8,9 @@
  * nothing of the daemon, which goes on and can be restarted.
  *
  * Order of calls:  start, (take | finish)*, stop
- * Limits:          OUTPUT_READERS_MAX processes, OUTPUT_READERS_USER_MAX for files of one user,
- * with those that were killed and have not ended
+ * Limits:          OUTPUT_READERS_MAX processes, of which some are left to administrators, and
+ *                  OUTPUT_READERS_USER_MAX for files of one user; with those that were killed and
+ *                  have not ended
  */
 
 #include <stdbool.h>
@@ -20,7 +21,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-enum { OUTPUT_READERS_MAX = 512, OUTPUT_READERS_USER_MAX = 64 };
+enum { OUTPUT_READERS_MAX = 512, OUTPUT_READERS_USERS_MAX = 448, OUTPUT_READERS_USER_MAX = 64 };
 
 struct output_reader;
 
@@ -29,6 +30,7 @@ struct output_plan {
     const char *path;
     uid_t owner;
     gid_t group;
+    bool is_for_admin;
     uint64_t offset;
     uint32_t tail; /* begin with the last lines; UINT32_MAX: all of them */
     bool is_following;
@@ -36,7 +38,7 @@ struct output_plan {
     void (*ready)(void *user); /* the file system answers, or there is more to take */
 };
 
-/* Fails with -EDQUOT (a limit) or as child_start does. */
+/* Fails with REFUSED_TOO_MANY (a limit) or as child_start does. */
 int output_reader_start(const struct output_plan *plan, struct output_reader **ret,
                         struct error *err);
 /* Append what has come. True: that was all; else ready is called when there is more. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/concurrency.h"
 #include "api/output_reader.h"
 #include "api/routes.h"
 #include "api/view/view.h"
@@ -283,6 +284,7 @@ json_t *handle_output(struct call *call)
         .path = path.bytes,
         .owner = job->uid,
         .group = job->gid,
+        .is_for_admin = call->request->who->is_admin,
         .offset = query_number(call, "offset", 0),
         .tail = lines_wanted(call),
         .is_following = query_is_on(call, "follow"),
@@ -425,20 +427,22 @@ void followers_notify(struct api *api, const uint64_t *jobs, size_t count)
     free(shared);
 }
 
-enum { EVENT_STREAMS_USER_MAX = 16 };
-
 /* Each stream renders every change. */
 static bool has_too_many_streams(struct call *call)
 {
-    unsigned count = 0;
+    static const struct concurrency limits = {
+        .what = "events: streams", .each = 16, .users = 256, .most = 320
+    };
+    const struct identity *who = call->request->who;
+    unsigned count = 0, own = 0;
 
-    for (const struct follower *at = call->api->followers; at; at = at->next)
-        count += !at->path && at->owner == call->request->who->uid;
-    if (count < EVENT_STREAMS_USER_MAX || call->request->who->is_admin)
-        return false;
-    call->code = error_set(&call->err, REFUSED_TOO_MANY, "events: you have %d open streams already",
-                           EVENT_STREAMS_USER_MAX);
-    return true;
+    for (const struct follower *at = call->api->followers; at; at = at->next) {
+        count += !at->path;
+        own += !at->path && at->owner == who->uid;
+    }
+    call->code =
+        concurrency_check(&limits, who->is_admin, who->is_admin ? 0 : own, count, &call->err);
+    return call->code < 0;
 }
 
 json_t *handle_job_events(struct call *call)

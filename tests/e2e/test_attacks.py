@@ -362,7 +362,7 @@ def test_slow_strangers_do_not_close_the_door(plain):
     links = connect_slowly(plain.port, 900)
     try:
         token = plain.token()
-        known = [http.client.HTTPConnection("127.0.0.1", plain.port, timeout=tarn_test.PATIENCE_S) for _ in range(100)]
+        known = [http.client.HTTPConnection("127.0.0.1", plain.port, timeout=tarn_test.PATIENCE_S) for _ in range(40)]
         for one in known:  # they stay
             one.request("GET", "/v1/whoami", headers={"Authorization": "Bearer " + token})
             reply = one.getresponse()
@@ -382,3 +382,124 @@ def test_a_slow_body_of_a_stranger_has_a_deadline(plain):
     tarn_test.wait_until("it is closed, though it sends", lambda: time.sleep(0.5) or is_closed(link))
     link.close()
 
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """A door for users of their own: with tokens, and behind a proxy."""
+    root = tarn_test.make_folder()
+    secret = os.path.join(root, "secret")
+    with open(secret, "w") as file:
+        os.chmod(secret, 0o600)
+        file.write(PROXY_SECRET + "\n")
+    os.chmod(root, 0o755)
+    box = Box(root, "--all-users", "--proxy", "127.0.0.1", "--proxy-secret", secret, scheme="http")
+    yield box
+    box.daemon.stop()
+    tarn_test.remove_folder(root)
+
+
+def identify(box, way, user):
+    return ({"Authorization": "Bearer " + box.token(user=user)} if way == "token" else
+            {"Tarn-Proxy-Secret": PROXY_SECRET, "X-Forwarded-User": user})
+
+
+def begin_slowly(box, head):
+    """A request whose body never comes, and what is answered at once."""
+    link = socket.create_connection(("127.0.0.1", box.port), timeout=tarn_test.PATIENCE_S)
+    lines = ["POST /v1/jobs HTTP/1.1", "Host: localhost", "Content-Length: 1000", *("%s: %s" % item for item in head.items())]
+    link.sendall(("\r\n".join(lines) + "\r\n\r\n{").encode())
+    return link
+
+
+def answers_of(links):
+    """What came on those that the server has answered or closed."""
+    said = []
+    for link in links:
+        link.setblocking(False)
+        try:
+            said.append(link.recv(65536).decode())
+        except BlockingIOError:
+            pass
+        except OSError:  # closed without a word: it had not sent its token yet
+            said.append("")
+    return said
+
+
+@pytest.mark.skipif(not tarn_test.IS_ROOT, reason="needs root, for users of their own")
+@pytest.mark.parametrize("way", ["token", "proxy"])
+def test_one_user_does_not_close_the_door_to_others(shared, way):
+    head = identify(shared, way, "nobody")
+    others = [identify(shared, way, "daemon"), identify(shared, "token", "root"),
+              {"Authorization": "Bearer " + shared.token(scope="admin")}]
+    links = [begin_slowly(shared, head) for _ in range(900)]
+    try:
+        for other in others:
+            status, reply = shared.ask("GET", "/v1/whoami", headers=other)
+            assert status == 200, reply
+        status, reply = shared.ask("GET", "/v1/whoami", headers=head)
+        assert status == 429 and "this user has 48 open already" in message(reply)
+    finally:
+        for link in links:
+            link.close()
+    tarn_test.wait_until("it is served again", lambda: shared.ask("GET", "/v1/whoami", headers=head)[0] == 200)
+
+
+@pytest.mark.skipif(not tarn_test.IS_ROOT, reason="needs root, for users of their own")
+def test_the_connection_too_many_is_told_why_and_when(shared):
+    head = identify(shared, "token", "nobody")
+    links = [begin_slowly(shared, head) for _ in range(60)]
+    try:
+        tarn_test.wait_until("those too many are refused", lambda: refused.extend(filter(None, answers_of(links))) or len(refused) >= 12) \
+            if (refused := []) is not None else None
+        assert len(refused) == 12, refused
+        for said in refused:
+            assert said.startswith("HTTP/1.1 429 ") and "Retry-After: 5" in said and "Connection: close" in said, said
+    finally:
+        for link in links:
+            link.close()
+
+
+@pytest.mark.skipif(not tarn_test.IS_ROOT, reason="needs root, for users of their own")
+def test_one_user_follows_no_more_than_a_part(shared):
+    head = identify(shared, "token", "nobody")
+    streams = []
+    for at in range(17):
+        connection = http.client.HTTPConnection("127.0.0.1", shared.port, timeout=tarn_test.PATIENCE_S)
+        connection.request("GET", "/v1/events", headers=head)
+        streams.append((connection, connection.getresponse()))
+        assert streams[-1][1].status == (200 if at < 16 else 429)
+    refused = streams[-1][1]
+    assert refused.headers["Retry-After"] == "5" and "the most of one user" in message(json.loads(refused.read()))
+    assert shared.ask("GET", "/v1/jobs", headers=head)[0] == 200
+    for connection, _ in streams:
+        connection.close()
+
+
+@pytest.mark.skipif(not tarn_test.IS_ROOT, reason="needs root, for users of their own")
+def test_one_user_does_not_close_the_socket_to_others(shared):
+    """The kernel says who connects: root, then nobody, then root."""
+    links = []
+    os.chmod(shared.daemon.state, 0o755)
+    try:
+        os.seteuid(65534)
+        try:
+            for _ in range(900):
+                link = socket.socket(socket.AF_UNIX)
+                link.setblocking(False)
+                links.append(link)
+                try:
+                    link.connect(shared.daemon.socket)
+                    link.send(b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+                except BlockingIOError:  # the daemon is busy with those before
+                    time.sleep(0.01)
+        finally:
+            os.seteuid(0)
+        assert shared.daemon.api.get("/v1/whoami")["user"] == "root"
+        assert tarn_test.as_user(1, lambda: shared.daemon.api.get("/v1/whoami")["user"]) == "daemon"
+        with pytest.raises(tarn_test.Refused, match="this user has 48 open already") as refused:
+            tarn_test.as_user(65534, lambda: shared.daemon.api.get("/v1/whoami"))
+        assert refused.value.status == 429
+    finally:
+        for link in links:
+            link.close()

@@ -204,7 +204,7 @@ def test_a_daemon_with_too_few_descriptors_says_so_and_does_not_start(make_daemo
     program.write_text("#!/bin/sh\nulimit -n 200\nexec %s \"$@\"\n" % tarn_test.TARN)
     program.chmod(0o755)
     words = make_daemon(devices="none", binary=str(program)).try_start()[1]
-    assert words.startswith("descriptors: the hard limit is 200, expected at least 1024 (ulimit -Hn, LimitNOFILE=")
+    assert words.startswith("descriptors: the hard limit is 200, expected at least 1280 (ulimit -Hn, LimitNOFILE=")
 
 
 def socket_count(pid):

@@ -13,6 +13,7 @@ import pwd
 import re
 import select
 import shutil
+import ssl
 import subprocess
 import time
 
@@ -204,6 +205,11 @@ def test_guessing_is_limited_by_user(fresh, eve, is_real):
     assert seen == [401] * 5 + [429] * 3
     status, reply = log_in(fresh, user)
     assert status == 429 and re.search(r"try again in \d+ s", message(reply)), reply
+    link = http.client.HTTPSConnection("127.0.0.1", fresh.port, timeout=tarn_test.PATIENCE_S, context=ssl._create_unverified_context())
+    link.request("POST", WAY, json.dumps({"user": user, "password": "x"}), {"Content-Type": "application/json"})
+    reply = link.getresponse()
+    assert "again in %s s" % reply.headers["Retry-After"] in message(json.loads(reply.read()))
+    link.close()
 
 
 def test_guessing_is_limited_by_address_and_success_does_not_count(fresh, eve):

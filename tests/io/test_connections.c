@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "io/net/connections.h"
+#include "io/net/http.h"
 
 static uint64_t network(const char *text)
 {
@@ -35,24 +36,32 @@ static void a_network_is_an_address_or_the_first_half_of_one(void **state)
     assert_int_equal(network("::ffff:192.0.2.1"), network("192.0.2.1"));
 }
 
-enum { MANY = STRANGERS_MAX + 10 };
+enum { MANY = 1000 };
 
 struct crowd {
-    struct strangers strangers;
-    struct stranger each[MANY];
+    struct connections connections;
+    struct connection each[MANY];
     int ends[MANY];
+    unsigned count;
 };
 
-/* The first `count` of them, each at time i; every `networks`-th is of the same network. */
-static void gather(struct crowd *crowd, unsigned count, unsigned networks)
+/* One more, which came `count` ms after 1000. */
+static struct connection *come(struct crowd *crowd, uint64_t key)
 {
-    for (unsigned i = 0; i < count; i++) {
-        int fds[2];
-        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-        crowd->ends[i] = fds[1];
-        crowd->each[i] = (struct stranger){ .fd = fds[0], .network = i % networks };
-        strangers_add(&crowd->strangers, &crowd->each[i], 1000 + i);
-    }
+    struct connection *connection = &crowd->each[crowd->count];
+    int fds[2];
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    crowd->ends[crowd->count] = fds[1];
+    *connection = (struct connection){ .fd = fds[0], .key = key };
+    connections_add(&crowd->connections, connection, 1000 + crowd->count);
+    crowd->count++;
+    return connection;
+}
+
+static enum claim come_as(struct crowd *crowd, enum holder_kind kind, uint64_t key)
+{
+    return connections_claim(&crowd->connections, come(crowd, 99), kind, key);
 }
 
 static bool is_shut(const struct crowd *crowd, unsigned i)
@@ -62,38 +71,41 @@ static bool is_shut(const struct crowd *crowd, unsigned i)
     return recv(crowd->ends[i], &byte, 1, MSG_DONTWAIT) == 0;
 }
 
-static void disperse(struct crowd *crowd, unsigned count)
+static void disperse(struct crowd *crowd)
 {
-    for (unsigned i = 0; i < count; i++) {
-        strangers_remove(&crowd->strangers, &crowd->each[i]);
+    for (unsigned i = 0; i < crowd->count; i++) {
+        connections_remove(&crowd->connections, &crowd->each[i]);
         close(crowd->each[i].fd);
         close(crowd->ends[i]);
     }
-    assert_int_equal(crowd->strangers.count, 0);
-    assert_null(crowd->strangers.first);
-    assert_null(crowd->strangers.last);
+    assert_null(crowd->connections.first);
+    assert_null(crowd->connections.last);
 }
 
 static void the_oldest_of_a_network_leaves_when_there_are_too_many(void **state)
 {
     static struct crowd crowd;
+    const unsigned most = connection_limits[HOLDER_STRANGER].each;
     (void)state;
 
-    gather(&crowd, STRANGERS_NETWORK_MAX + 3, 1);
-    for (unsigned i = 0; i < STRANGERS_NETWORK_MAX + 3; i++)
+    while (crowd.count < most + 3)
+        come(&crowd, 1);
+    for (unsigned i = 0; i < crowd.count; i++)
         assert_int_equal(is_shut(&crowd, i), i < 3);
-    disperse(&crowd, STRANGERS_NETWORK_MAX + 3);
+    disperse(&crowd);
 }
 
 static void the_oldest_of_all_leaves_when_there_are_too_many(void **state)
 {
     static struct crowd crowd;
+    const unsigned most = connection_limits[HOLDER_STRANGER].all;
     (void)state;
 
-    gather(&crowd, MANY, MANY);
-    for (unsigned i = 0; i < MANY; i++)
-        assert_int_equal(is_shut(&crowd, i), i < MANY - STRANGERS_MAX);
-    disperse(&crowd, MANY);
+    while (crowd.count < most + 10)
+        come(&crowd, crowd.count);
+    for (unsigned i = 0; i < crowd.count; i++)
+        assert_int_equal(is_shut(&crowd, i), i < 10);
+    disperse(&crowd);
 }
 
 static void a_known_peer_makes_room_and_has_no_deadline(void **state)
@@ -101,15 +113,77 @@ static void a_known_peer_makes_room_and_has_no_deadline(void **state)
     static struct crowd crowd;
     (void)state;
 
-    gather(&crowd, 3, 1);
-    strangers_remove(&crowd.strangers, &crowd.each[1]);
-    strangers_remove(&crowd.strangers, &crowd.each[1]);
-    strangers_expire(&crowd.strangers, 1001);
+    for (unsigned i = 0; i < 4; i++)
+        come(&crowd, 1);
+    assert_int_equal(connections_claim(&crowd.connections, &crowd.each[1], HOLDER_USER, 1),
+                     CLAIM_HELD);
+    connection_extend(&crowd.each[3], 1010);
+    connections_expire(&crowd.connections, 1001);
     assert_true(is_shut(&crowd, 0));
-    strangers_expire(&crowd.strangers, 1002);
+    connections_expire(&crowd.connections, 1009);
     assert_false(is_shut(&crowd, 1));
     assert_true(is_shut(&crowd, 2));
-    disperse(&crowd, 3);
+    assert_false(is_shut(&crowd, 3));
+    disperse(&crowd);
+}
+
+/* Whatever one user does, there is room for the next one, and for an administrator. */
+static void a_user_has_a_part_of_the_connections_only(void **state)
+{
+    static struct crowd crowd;
+    const unsigned most = connection_limits[HOLDER_USER].each;
+    (void)state;
+
+    for (unsigned i = 0; i < most; i++)
+        assert_int_equal(come_as(&crowd, HOLDER_USER, 7), CLAIM_HELD);
+    for (unsigned i = 0; i < 200; i++)
+        assert_int_equal(come_as(&crowd, HOLDER_USER, 7), CLAIM_HOLDER_FULL);
+    for (unsigned i = 0; i < most; i++)
+        assert_false(is_shut(&crowd, i)); /* nor does it lose what it has */
+    assert_int_equal(come_as(&crowd, HOLDER_USER, 8), CLAIM_HELD);
+    assert_int_equal(come_as(&crowd, HOLDER_ADMIN, 7), CLAIM_HELD);
+    connections_remove(&crowd.connections, &crowd.each[0]);
+    assert_int_equal(come_as(&crowd, HOLDER_USER, 7), CLAIM_HELD);
+    connections_add(&crowd.connections, &crowd.each[0], 0);
+    disperse(&crowd);
+}
+
+/* Those without room stay strangers, and these are bounded. */
+static void all_users_together_leave_room_to_administrators(void **state)
+{
+    static struct crowd crowd;
+    const unsigned most = connection_limits[HOLDER_USER].all;
+    (void)state;
+
+    for (unsigned i = 0; i < most; i++)
+        assert_int_equal(come_as(&crowd, HOLDER_USER, i), CLAIM_HELD);
+    for (unsigned i = 0; i < 100; i++)
+        assert_int_equal(come_as(&crowd, HOLDER_USER, i), CLAIM_KIND_FULL);
+    assert_int_equal(come_as(&crowd, HOLDER_ADMIN, 7), CLAIM_HELD);
+    assert_int_equal(come_as(&crowd, HOLDER_OWNER, 7), CLAIM_HELD);
+    assert_true(connection_limits[HOLDER_STRANGER].all + most +
+                    connection_limits[HOLDER_ADMIN].all <
+                HTTP_CONNECTIONS_MAX);
+    disperse(&crowd);
+}
+
+/* As those of a proxy are, which serves many users. */
+static void a_connection_is_the_holders_of_its_last_request(void **state)
+{
+    static struct crowd crowd;
+    const unsigned most = connection_limits[HOLDER_USER].each;
+    (void)state;
+
+    for (unsigned i = 0; i < most; i++)
+        assert_int_equal(come_as(&crowd, HOLDER_USER, 7), CLAIM_HELD);
+    struct connection *first = &crowd.each[0];
+    assert_int_equal(connections_claim(&crowd.connections, first, HOLDER_USER, 7), CLAIM_HELD);
+    assert_int_equal(connections_claim(&crowd.connections, first, HOLDER_USER, 8), CLAIM_HELD);
+    assert_int_equal(come_as(&crowd, HOLDER_USER, 7), CLAIM_HELD);
+    assert_int_equal(connections_claim(&crowd.connections, first, HOLDER_USER, 7),
+                     CLAIM_HOLDER_FULL);
+    assert_int_equal(first->key, 8);
+    disperse(&crowd);
 }
 
 int main(void)
@@ -119,6 +193,9 @@ int main(void)
         cmocka_unit_test(the_oldest_of_a_network_leaves_when_there_are_too_many),
         cmocka_unit_test(the_oldest_of_all_leaves_when_there_are_too_many),
         cmocka_unit_test(a_known_peer_makes_room_and_has_no_deadline),
+        cmocka_unit_test(a_user_has_a_part_of_the_connections_only),
+        cmocka_unit_test(all_users_together_leave_room_to_administrators),
+        cmocka_unit_test(a_connection_is_the_holders_of_its_last_request),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -196,11 +196,14 @@ static int check_room(struct call *call, struct login *login)
     login->keys = login_keys_of(login->user, login->address);
     usec_t now = (usec_t)uv_now(call->api->loop) * USEC_PER_MS;
     usec_t wait = login_rate_take(rate, login->keys, now);
-    return wait == 0 ? 0
-                     : error_set(&call->err, REFUSED_TOO_MANY,
-                                 "login: too many attempts for this user or from this address; try "
-                                 "again in %" PRId64 " s",
-                                 wait / USEC_PER_SEC + 1);
+    if (wait == 0)
+        return 0;
+    AUTO_FREE char *seconds = mem_printf("%" PRId64, wait / USEC_PER_SEC + 1);
+    http_header_add(call->request, "Retry-After", seconds);
+    return error_set(&call->err, REFUSED_TOO_MANY,
+                     "login: too many attempts for this user or from this address; try again in "
+                     "%s s",
+                     seconds);
 }
 
 static int start(struct call *call, struct login *login, const char *password)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/net/connections.h"
 
+#include <limits.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -21,65 +22,93 @@ uint64_t network_of(const struct sockaddr *address)
                : map_hash(&six->sin6_addr, NETWORK_BYTES);
 }
 
-/* It stays in the list until the server has closed it. */
-static void shut(struct stranger *stranger)
-{
-    shutdown(stranger->fd, SHUT_RDWR);
-    stranger->deadline = UINT64_MAX;
-}
+const struct connection_limits connection_limits[HOLDER_KINDS] = {
+    [HOLDER_STRANGER] = { .each = 64, .all = 192 },
+    [HOLDER_USER] = { .each = 48, .all = 640 },
+    [HOLDER_ADMIN] = { .each = 96, .all = 128 },
+    [HOLDER_OWNER] = { .each = 576, .all = UINT_MAX },
+};
 
-/* The oldest that is not shut; of this network, or of any. */
-static struct stranger *oldest(const struct strangers *strangers, const struct stranger *like,
-                               unsigned *ret_count)
-{
-    struct stranger *found = NULL;
+struct tally {
+    unsigned own, all;
+    struct connection *own_oldest, *oldest;
+};
 
-    *ret_count = 0;
-    for (struct stranger *at = strangers->first; at; at = at->next) {
-        if (at->deadline == UINT64_MAX || (like && at->network != like->network))
+/* Of those that are not shut. */
+static struct tally tally_of(const struct connections *connections, enum holder_kind kind,
+                             uint64_t key)
+{
+    struct tally tally = { 0 };
+
+    for (struct connection *at = connections->first; at; at = at->next) {
+        if (at->is_shut || at->kind != kind)
             continue;
-        found = found ? found : at;
-        ++*ret_count;
+        tally.oldest = tally.oldest ? tally.oldest : at;
+        tally.all++;
+        if (at->key != key)
+            continue;
+        tally.own_oldest = tally.own_oldest ? tally.own_oldest : at;
+        tally.own++;
     }
-    return found;
+    return tally;
 }
 
-static void make_room(const struct strangers *strangers, const struct stranger *like, unsigned most)
+static void shut(struct connection *connection)
 {
-    unsigned count;
-    struct stranger *first = oldest(strangers, like, &count);
-
-    if (count > most)
-        shut(first);
+    shutdown(connection->fd, SHUT_RDWR);
+    connection->is_shut = true;
 }
 
-void strangers_add(struct strangers *strangers, struct stranger *stranger, uint64_t deadline)
+void connections_add(struct connections *connections, struct connection *connection,
+                     uint64_t deadline)
 {
-    stranger->deadline = deadline;
-    stranger->previous = strangers->last;
-    stranger->next = NULL;
-    stranger->is_in = true;
-    *(strangers->last ? &strangers->last->next : &strangers->first) = stranger;
-    strangers->last = stranger;
-    strangers->count++;
-    make_room(strangers, stranger, STRANGERS_NETWORK_MAX);
-    make_room(strangers, NULL, STRANGERS_MAX);
+    const struct connection_limits *limits = &connection_limits[HOLDER_STRANGER];
+
+    connection->kind = HOLDER_STRANGER;
+    connection->deadline = deadline;
+    connection->previous = connections->last;
+    connection->next = NULL;
+    *(connections->last ? &connections->last->next : &connections->first) = connection;
+    connections->last = connection;
+    struct tally tally = tally_of(connections, HOLDER_STRANGER, connection->key);
+    if (tally.own > limits->each)
+        shut(tally.own_oldest);
+    else if (tally.all > limits->all)
+        shut(tally.oldest);
 }
 
-void strangers_remove(struct strangers *strangers, struct stranger *stranger)
+enum claim connections_claim(struct connections *connections, struct connection *connection,
+                             enum holder_kind kind, uint64_t key)
 {
-    if (!stranger->is_in)
-        return;
-    *(stranger->previous ? &stranger->previous->next : &strangers->first) = stranger->next;
-    *(stranger->next ? &stranger->next->previous : &strangers->last) = stranger->previous;
-    stranger->is_in = false;
-    strangers->count--;
+    const struct connection_limits *limits = &connection_limits[kind];
+
+    if (connection->kind == kind && connection->key == key)
+        return CLAIM_HELD;
+    struct tally tally = tally_of(connections, kind, key);
+    if (tally.own >= limits->each)
+        return CLAIM_HOLDER_FULL;
+    if (tally.all >= limits->all)
+        return CLAIM_KIND_FULL;
+    connection->kind = kind;
+    connection->key = key;
+    return CLAIM_HELD;
 }
 
-void strangers_expire(const struct strangers *strangers, uint64_t now)
+void connection_extend(struct connection *connection, uint64_t deadline)
 {
-    for (struct stranger *at = strangers->first; at; at = at->next) {
-        if (at->deadline != UINT64_MAX && now >= at->deadline)
+    connection->deadline = deadline;
+}
+
+void connections_expire(const struct connections *connections, uint64_t now)
+{
+    for (struct connection *at = connections->first; at; at = at->next) {
+        if (at->kind == HOLDER_STRANGER && !at->is_shut && now >= at->deadline)
             shut(at);
     }
+}
+
+void connections_remove(struct connections *connections, struct connection *connection)
+{
+    *(connection->previous ? &connection->previous->next : &connections->first) = connection->next;
+    *(connection->next ? &connection->next->previous : &connections->last) = connection->previous;
 }

@@ -35,15 +35,13 @@ struct http_server {
     uv_poll_t poll;
     uv_timer_t timer;
     uv_timer_t expiry;
-    struct strangers strangers;
+    struct connections connections;
     http_handler_fn *handler;
     http_admit_fn *admit;
     void *user;
     size_t body_bytes; /* of all requests being received */
     struct exchange *exchanges;
-    struct map connections;    /* uid, or hash of an address -> how many */
-    struct map bodies;         /* uid -> bytes being received */
-    unsigned user_connections; /* of all but root and the owner */
+    struct map bodies; /* uid -> bytes being received */
     uid_t owner;
     unsigned handle_count;
     bool is_open;
@@ -53,10 +51,9 @@ struct http_server {
 /* The peer of a connection. */
 struct visitor {
     struct identity who;
-    uint64_t key; /* of server->connections */
-    int trouble;  /* below 0: the name of its user is not known now */
+    int trouble; /* below 0: the name of its user is not known now */
     struct error err;
-    struct stranger stranger; /* until it is known; of TCP */
+    struct connection connection;
 };
 
 struct header {
@@ -203,9 +200,22 @@ static void add_headers(const struct exchange *exchange, struct MHD_Response *re
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
 }
 
+/* Where a limit is reached, or the daemon starts again, the same request may be fine soon. */
+static void add_retry(unsigned status, struct MHD_Response *response)
+{
+    char seconds[12];
+
+    if ((status != MHD_HTTP_TOO_MANY_REQUESTS && status != MHD_HTTP_SERVICE_UNAVAILABLE) ||
+        MHD_get_response_header(response, "Retry-After"))
+        return;
+    snprintf(seconds, sizeof(seconds), "%d", HTTP_RETRY_AFTER_S);
+    MHD_add_response_header(response, "Retry-After", seconds);
+}
+
 static void answer(struct exchange *exchange, unsigned status, struct MHD_Response *response)
 {
     add_headers(exchange, response);
+    add_retry(status, response);
     exchange->status = status;
     exchange->response = response;
     if (exchange->is_suspended) {
@@ -490,20 +500,6 @@ static struct visitor *visitor_of(struct MHD_Connection *connection)
     return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
-/* One user can't take all connections from the others, nor all of them from root. */
-static bool is_one_too_many(const struct http_server *server, const struct identity *who,
-                            uint64_t count)
-{
-    if (who->has_uid && who->uid == 0 && server->owner != 0)
-        return false;
-    if (server->admit)
-        return count > HTTP_CONNECTIONS_ADDRESS_MAX;
-    if (who->is_admin)
-        return count > HTTP_CONNECTIONS_OWN_MAX;
-    return count > HTTP_CONNECTIONS_USER_MAX ||
-           server->user_connections > HTTP_CONNECTIONS_USERS_MAX;
-}
-
 /* The user, or the remote network. */
 static uint64_t key_of(struct MHD_Connection *connection, const struct identity *who)
 {
@@ -514,19 +510,30 @@ static uint64_t key_of(struct MHD_Connection *connection, const struct identity 
     return who->has_uid || !address ? who->uid : network_of(address);
 }
 
+static enum holder_kind kind_of(const struct http_server *server, const struct identity *who)
+{
+    if (!who->is_admin)
+        return HOLDER_USER;
+    return server->admit ? HOLDER_ADMIN : HOLDER_OWNER;
+}
+
+static enum claim claim(struct http_server *server, struct visitor *visitor,
+                        const struct identity *who)
+{
+    return who->has_uid ? connections_claim(&server->connections, &visitor->connection,
+                                            kind_of(server, who), who->uid)
+                        : CLAIM_HELD;
+}
+
+static uint64_t from_now(const struct http_server *server, unsigned seconds)
+{
+    return uv_now(server->timer.loop) + seconds * UINT64_C(1000);
+}
+
 /* The deadline of what the visitor does from now on, however slowly its bytes come. */
 static void expect(struct http_server *server, struct visitor *visitor, unsigned seconds)
 {
-    if (visitor->stranger.is_in)
-        visitor->stranger.deadline = uv_now(server->timer.loop) + seconds * UINT64_C(1000);
-}
-
-static void welcome_stranger(struct http_server *server, struct visitor *visitor, int fd)
-{
-    visitor->stranger.fd = fd;
-    visitor->stranger.network = visitor->key;
-    strangers_add(&server->strangers, &visitor->stranger,
-                  uv_now(server->timer.loop) + STRANGER_HEAD_S * UINT64_C(1000));
+    connection_extend(&visitor->connection, from_now(server, seconds));
 }
 
 static void on_connection(void *user, struct MHD_Connection *connection, void **context,
@@ -534,15 +541,9 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 {
     struct http_server *server = user;
     struct visitor *visitor = *context;
-    uint64_t count = 0;
 
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        server->user_connections -= !visitor->who.is_admin;
-        strangers_remove(&server->strangers, &visitor->stranger);
-        if (map_get(&server->connections, visitor->key, &count) && count > 1)
-            map_set(&server->connections, visitor->key, count - 1);
-        else
-            map_remove(&server->connections, visitor->key);
+        connections_remove(&server->connections, &visitor->connection);
         identity_release(&visitor->who);
         free(visitor);
         return;
@@ -550,16 +551,12 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     *context = visitor = mem_zero(1, sizeof(*visitor));
+    visitor->connection.fd = info ? info->connect_fd : -1;
     visitor->trouble =
-        peer_identify(info ? info->connect_fd : -1, server->owner, &visitor->who, &visitor->err);
-    visitor->key = key_of(connection, &visitor->who);
-    map_get(&server->connections, visitor->key, &count);
-    map_set(&server->connections, visitor->key, count + 1);
-    server->user_connections += !visitor->who.is_admin;
-    if (is_one_too_many(server, &visitor->who, count + 1) && info)
-        shutdown(info->connect_fd, SHUT_RDWR);
-    else if ((server->admit || server->is_open) && info)
-        welcome_stranger(server, visitor, info->connect_fd);
+        peer_identify(visitor->connection.fd, server->owner, &visitor->who, &visitor->err);
+    visitor->connection.key = key_of(connection, &visitor->who);
+    connections_add(&server->connections, &visitor->connection, from_now(server, STRANGER_HEAD_S));
+    claim(server, visitor, &visitor->who); /* if there is no room, its first request is refused */
 }
 
 /* What follows on the connection may be anything: it is closed, and its bytes are not read. */
@@ -602,6 +599,25 @@ static bool refuse_query(struct exchange *exchange, bool is_too_long)
     return is_too_long;
 }
 
+/* Before its body is received; the connection is closed. */
+static void refuse_crowd(struct exchange *exchange, enum claim claim)
+{
+    enum holder_kind kind = kind_of(exchange->server, exchange->request.who);
+    const struct connection_limits *limits = &connection_limits[kind];
+    AUTO_FREE char *words =
+        claim == CLAIM_HOLDER_FULL
+            ? mem_printf("connections: this user has %u open already, the most of one user; "
+                         "close some, or try again later",
+                         limits->each)
+            : mem_printf("connections: all %s together have %u open already; try again later",
+                         kind == HOLDER_USER ? "users" : "administrators", limits->all);
+
+    if (claim == CLAIM_HELD)
+        return;
+    http_header_add(&exchange->request, "Connection", "close");
+    refuse(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "too_many", words);
+}
+
 static void begin(struct exchange *exchange, const char *method, const char *path,
                   const char *version, bool is_too_long)
 {
@@ -619,14 +635,15 @@ static void begin(struct exchange *exchange, const char *method, const char *pat
     exchange->refusal = visitor->trouble;
     exchange->err = visitor->err;
     expect(server, visitor, STRANGER_BODY_S);
-    if (refuse_head(exchange, version) || refuse_query(exchange, is_too_long) || !server->admit)
+    if (refuse_head(exchange, version) || refuse_query(exchange, is_too_long))
         return;
-    exchange->who = IDENTITY_NONE;
-    exchange->request.who = &exchange->who;
-    exchange->refusal =
-        server->admit(server->user, &exchange->request, &exchange->who, &exchange->err);
-    if (exchange->who.source != IDENTITY_NOBODY)
-        strangers_remove(&server->strangers, &visitor->stranger);
+    if (server->admit) {
+        exchange->who = IDENTITY_NONE;
+        exchange->request.who = &exchange->who;
+        exchange->refusal =
+            server->admit(server->user, &exchange->request, &exchange->who, &exchange->err);
+    }
+    refuse_crowd(exchange, claim(server, visitor, exchange->request.who));
 }
 
 static enum MHD_Result send_response(struct exchange *exchange)
@@ -769,7 +786,7 @@ static void on_expiry(uv_timer_t *timer)
 {
     struct http_server *server = timer->data;
 
-    strangers_expire(&server->strangers, uv_now(timer->loop));
+    connections_expire(&server->connections, uv_now(timer->loop));
 }
 
 static void watch(struct http_server *server, uv_loop_t *loop)
@@ -867,7 +884,6 @@ void http_destroy(struct http_server *server)
     let_go(server);
     MHD_run(server->daemon);
     MHD_stop_daemon(server->daemon);
-    map_release(&server->connections);
     map_release(&server->bodies);
     uv_close((uv_handle_t *)&server->poll, on_closed);
     uv_close((uv_handle_t *)&server->timer, on_closed);

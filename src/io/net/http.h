@@ -8,15 +8,14 @@
  * http_stream(), which pulls bytes until the stream is over. On a Unix socket, the kernel tells the
  * identity of a peer, once per connection (io/net/peer.h). TCP peers have none: `admit` finds it in
  * the header of each request, before its body is received; without `admit`, is_open passes requests
- * to the handler as IDENTITY_NOBODY. On TCP, a remote address counts as a user until it is
- * admitted.
+ * to the handler as IDENTITY_NOBODY.
  *
  * Order of calls:  create, (handler: reply | stream once)*, destroy. A request is gone after its
  *                  reply; a stream after on_gone
  * Limits:          HTTP_BODY_MAX bytes of body, HTTP_CONNECTIONS_MAX connections; HTTP_TIMEOUT_S
- *                  seconds for a slow sender, less for a stranger (connections.h). Of connections and
- * of bytes being received, one user may have a part only, and all users together leave some to root
- * and to the owner, who have no such limit
+ *                  seconds for a slow sender, less for a stranger. One user may have a part of the
+ *                  connections (connections.h) and of the bytes being received only. A request on a
+ *                  connection too many is refused (429) and its connection closed
  */
 
 #include <stdbool.h>
@@ -33,11 +32,8 @@ enum {
     HTTP_BODY_STRANGER_MAX = 8 << 10, /* of a peer that `admit` does not know */
     HTTP_BODIES_MAX = 96 << 20,       /* of all requests being received */
     HTTP_BODIES_USER_MAX = 33 << 20,  /* of one user's */
-    HTTP_CONNECTIONS_MAX = 768,
-    HTTP_CONNECTIONS_USERS_MAX = 704,   /* of all but root and the owner */
-    HTTP_CONNECTIONS_USER_MAX = 48,     /* of one of them */
-    HTTP_CONNECTIONS_OWN_MAX = 736,     /* of the owner */
-    HTTP_CONNECTIONS_ADDRESS_MAX = 512, /* of a remote network */
+    HTTP_CONNECTIONS_MAX = 1024,
+    HTTP_RETRY_AFTER_S = 5, /* what a client is told with 429 and 503 */
     HTTP_TIMEOUT_S = 30,
     HTTP_QUERY_MAX = 64, /* parameters */
 };
@@ -96,7 +92,8 @@ const char *http_cookie(const struct http_request *request, const char *name);
 enum { HTTP_ADDRESS_SIZE = 48 };
 const char *http_address(const struct http_request *request, char buffer[HTTP_ADDRESS_SIZE]);
 /* Add a header to the reply, before it; both are copied. With `admit`, a reply without a
- * Cache-Control is stored by no cache, and no browser guesses the type of one. */
+ * Cache-Control is stored by no cache, and no browser guesses the type of one. Without a
+ * Retry-After, 429 and 503 name HTTP_RETRY_AFTER_S. */
 void http_header_add(struct http_request *request, const char *name, const char *value);
 
 /* Whether the peer of an unanswered request has disconnected. */
