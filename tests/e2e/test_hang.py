@@ -2,6 +2,7 @@
 """What hangs for one user stops nobody else: file servers, name services; and what a daemon takes at its start."""
 
 import functools
+import json
 import os
 import pwd
 import signal
@@ -231,3 +232,50 @@ def test_commands_give_up_on_a_daemon_that_does_not_answer_and_those_that_follow
     assert waits.wait(tarn_test.PATIENCE_S) == 3
     wrong = subprocess.run([tarn_test.TARN, "ls"], env=dict(environment, TARN_TIMEOUT="soon"), capture_output=True, text=True, timeout=60)
     assert wrong.returncode == 1 and "TARN_TIMEOUT 'soon': expected 1 to 86400 seconds" in wrong.stderr
+
+
+def commands_of(daemon, *lists, **environment):
+    return {words: subprocess.Popen([tarn_test.TARN, *words], env=dict(daemon.own_environment(), **environment), stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for words in lists}
+
+
+def test_logs_and_exec_give_up_on_a_daemon_that_does_not_answer(daemon, api):
+    number = api.submit(run="echo said; exec sleep 1000")
+    api.wait_state(number, "running")
+    done = api.submit(run="echo done")
+    api.wait_end(done)
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        one, other = str(number), str(done)
+        commands = commands_of(daemon, ("logs", one), ("logs", "-n", "5", other), ("logs", "-q", one), ("exec", one, "true"), ("attach", one),
+                               TARN_TIMEOUT="1")
+        for words, command in commands.items():
+            out, err = command.communicate(timeout=tarn_test.PATIENCE_S)
+            assert "no answer in time; it may be stopped" in err and out == "" and command.returncode in (1, 126), (words, out, err)
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+    api.post("/v1/jobs/%d/cancel" % number)
+
+
+def test_commands_that_follow_say_that_the_daemon_does_not_answer(daemon, api):
+    number = api.submit(run="while [ ! -e %s/go ]; do sleep 0.05; done; echo fine" % daemon.root)
+    api.wait_state(number, "running")
+    one = str(number)
+    commands = commands_of(daemon, ("logs", "-f", one), ("logs", "-f", "-q", one), ("wait", one), ("wait", "-q", one))
+    for command in commands.values():
+        wait_until("it has asked", lambda: socket_count(command.pid) > (0 if "wait" in command.args else 1))
+    wait_until("the daemon has heard them", lambda: socket_count(daemon.process.pid) >= 6)
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        doctor = subprocess.run([tarn_test.TARN, "doctor", "--json"], env=daemon.own_environment(), capture_output=True, text=True, timeout=120)
+        said = {words: command.stderr.readline() for words, command in commands.items()}
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+    for words, line in said.items():
+        assert "has not answered for" in line and "still waiting" in line, (words, line)
+    found = {line["what"]: line for line in json.loads(doctor.stdout)}
+    assert doctor.returncode == 1 and found["daemon"]["grade"] == "bad" and "no answer in time" in found["daemon"]["text"], found["daemon"]
+    open(daemon.root + "/go", "w").close()
+    for words, command in commands.items():
+        out, err = command.communicate(timeout=tarn_test.PATIENCE_S)
+        assert command.returncode == 0 and ("fine" in out or "logs" not in words), (words, out, err)

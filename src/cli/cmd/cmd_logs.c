@@ -14,7 +14,7 @@
 #include "cli/select.h"
 
 enum { FOLLOW, RANK, ERROR, TAIL };
-enum { WAIT_MS = 60000 };
+enum { WAIT_MS = 5000 };
 
 const struct option_entry options_logs[] = {
     [FOLLOW] = { "follow", 'f', NULL, "continue until the job has ended" },
@@ -41,6 +41,7 @@ static void build_path(const char *id, const struct options *options, struct tex
 struct copy {
     const char *prefix; /* NULL: none */
     bool is_in_line, has_any;
+    bool is_quiet; /* without words about the job */
     bool is_shown; /* on a terminal, which the output of others must not change */
     struct terminal_filter filter;
 };
@@ -83,7 +84,7 @@ static int copy_stream(struct session *session, struct client_stream *stream, st
         is_over = stream->is_over;
         for (json_t *job = watch ? watch_take(watch, &is_group) : NULL; job;
              job = watch_take(watch, &is_group)) {
-            if (!is_group)
+            if (!is_group && !copy->is_quiet)
                 restarts_tell(&restarts, session, job);
             json_decref(job);
         }
@@ -120,21 +121,23 @@ static void tell_wait(const struct each *each, const char *id)
 
 static int copy_job(const struct each *each, const char *id, const char *prefix, struct error *err)
 {
-    struct copy copy = { .prefix = prefix, .is_shown = isatty(STDOUT_FILENO) };
+    struct copy copy = { .prefix = prefix,
+                         .is_quiet = each->options->is_quiet,
+                         .is_shown = isatty(STDOUT_FILENO) };
     struct client_stream stream = { 0 };
     AUTO_RELEASE(text) struct text path = { 0 };
 
     build_path(id, each->options, &path);
     client_stream_open(each->session->client, path.bytes, &stream);
     struct watch watch;
-    bool is_followed = each->options->values[FOLLOW] && !each->options->is_quiet;
+    bool is_followed = each->options->values[FOLLOW]; /* an output alone may be silent for days */
     if (is_followed)
         watch_open(&watch, each->session, id);
     int code = copy_stream(each->session, &stream, &copy, is_followed ? &watch : NULL, err);
     if (is_followed)
         watch_close(&watch);
     client_stream_close(&stream);
-    if (code == 0 && !copy.has_any && !each->options->is_quiet)
+    if (code == 0 && !copy.has_any && !copy.is_quiet)
         tell_wait(each, id);
     return code;
 }

@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "daemon/doctor/doctor_ask.h"
 #include "daemon/doctor/doctor_slurm.h"
 #include "daemon/doctor/finding.h"
 #include "device/host.h"
@@ -254,14 +255,25 @@ static void look_at_state(const struct paths *paths)
     }
 }
 
+static bool daemon_answers(void)
+{
+    AUTO(json) json_t *reply = NULL;
+    struct error err;
+
+    int code = doctor_ask("/v1/daemon", &reply, &err);
+    if (code == -ETIMEDOUT)
+        finding_say(GRADE_BAD, "daemon", "%s (%d s)", err.text, DOCTOR_ANSWER_S);
+    return code != -ETIMEDOUT;
+}
+
 static void look_at_daemon(const struct paths *paths)
 {
     struct rlimit limit;
 
-    if (paths_is_listening(paths->socket))
-        finding_say(GRADE_OK, "daemon", "listens on %s", paths->socket);
-    else
+    if (!paths_is_listening(paths->socket))
         finding_say(GRADE_NOTE, "daemon", "none on %s; tarn up starts one", paths->socket);
+    else if (daemon_answers())
+        finding_say(GRADE_OK, "daemon", "listens on %s", paths->socket);
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max < 4096)
         finding_say(
             GRADE_NOTE, "files",
@@ -280,6 +292,8 @@ static bool look_at_shared(const struct paths *paths)
         !paths_is_listening(paths->socket))
         return false;
     peer_name(status.st_uid, owner, NULL);
+    if (!daemon_answers())
+        return true;
     finding_say(
         GRADE_OK, "daemon",
         "%s runs it for all users, on %s; its control groups, state and journal are checked if %s "

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "cli/cmd/import_source.h"
 #include "cli/fields.h"
-#include "cli/session.h"
+#include "daemon/doctor/doctor_ask.h"
 #include "daemon/doctor/finding.h"
 #include "io/net/peer.h"
 #include "io/parts.h"
@@ -30,13 +30,10 @@ struct site {
 
 static json_t *ask_daemon(const char *path)
 {
-    AUTO_RELEASE(session) struct session session = { 0 };
     json_t *reply = NULL;
     struct error err;
 
-    if (session_open(&session, &err) < 0 || session_get(&session, path, &reply, &err) < 0)
-        return NULL;
-    return reply;
+    return doctor_ask(path, &reply, &err) < 0 ? NULL : reply;
 }
 
 static bool is_of_slurm(const json_t *daemon)

@@ -16,7 +16,7 @@
 #include "io/descriptors.h"
 
 enum { STATUS_UPGRADED = 101 };
-enum { CHUNK_BYTES = 64 * 1024, CHUNKS_AT_ONCE = 16, STREAMS_MAX = 16 };
+enum { CHUNK_BYTES = 64 * 1024, CHUNKS_AT_ONCE = 16, STREAMS_MAX = 16, TURN_MS = 1000 };
 
 /* One request and its reply. */
 struct client_transfer {
@@ -26,7 +26,9 @@ struct client_transfer {
     http_parser parser;
     struct text *body;
     size_t body_max;
-    bool is_over, is_too_large, has_beat;
+    bool is_over, is_too_large;
+    bool has_beat; /* a stream of events, with a beat */
+    bool is_whole; /* it ends by itself, so it has the limit of a call */
 };
 
 struct client {
@@ -87,9 +89,14 @@ static void hear(struct client *client)
     client->is_silent = false;
 }
 
+static time_t silence_of(const struct client *client)
+{
+    return seconds_now() - client->heard;
+}
+
 static void note_silence(struct client *client, int limit_s)
 {
-    time_t silence = seconds_now() - client->heard;
+    time_t silence = silence_of(client);
 
     if (client->is_silent || silence < limit_s || !client->patience.on_silence)
         return;
@@ -304,23 +311,39 @@ static ssize_t receive(int socket, char *bytes, size_t size, int *fd)
     return length;
 }
 
+/* The same within the limit of a call; the socket has a time limit of a second. */
+static ssize_t receive_patiently(struct client *client, const struct client_transfer *transfer,
+                                 char *bytes, size_t size, int *fd)
+{
+    for (;;) {
+        ssize_t length = receive(transfer->fd, bytes, size, fd);
+
+        if (length >= 0 || (errno != EINTR && errno != EAGAIN))
+            return length;
+        if (silence_of(client) > client->patience.timeout_s) {
+            errno = ETIMEDOUT;
+            return length;
+        }
+        note_silence(client, CLIENT_SILENCE_S);
+    }
+}
+
 /* The reply, without reading more than it when another protocol follows: the server is silent then.
  */
-static int await_reply(const struct client *client, struct client_transfer *transfer, int *fd,
+static int await_reply(struct client *client, struct client_transfer *transfer, int *fd,
                        struct error *err)
 {
     static const http_parser_settings settings = { .on_body = on_body,
                                                    .on_message_complete = on_complete };
-    const struct timeval limit = { .tv_sec = client->patience.timeout_s };
+    const struct timeval turn = { .tv_sec = 1 };
     char chunk[4096];
 
-    setsockopt(transfer->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    setsockopt(transfer->fd, SOL_SOCKET, SO_RCVTIMEO, &turn, sizeof(turn));
+    hear(client);
     send_more(transfer);
     while (!transfer->is_over) {
-        ssize_t length = receive(transfer->fd, chunk, sizeof(chunk), fd);
+        ssize_t length = receive_patiently(client, transfer, chunk, sizeof(chunk), fd);
 
-        if (length < 0 && errno == EINTR)
-            continue;
         if (length <= 0)
             return failed(client, length < 0 ? -errno : -ECONNRESET, err);
         http_parser_execute(&transfer->parser, &settings, chunk, (size_t)length);
@@ -330,16 +353,16 @@ static int await_reply(const struct client *client, struct client_transfer *tran
     return 0;
 }
 
-static int await_descriptor(const struct client *client, struct client_transfer *transfer, int *fd,
+static int await_descriptor(struct client *client, struct client_transfer *transfer, int *fd,
                             struct error *err)
 {
     char byte;
 
     int code = await_reply(client, transfer, fd, err);
     while (code == 0 && transfer->parser.status_code < 400 && *fd < 0) {
-        ssize_t length = receive(transfer->fd, &byte, 1, fd);
+        ssize_t length = receive_patiently(client, transfer, &byte, 1, fd);
 
-        if (length == 0 || (length < 0 && errno != EINTR))
+        if (length <= 0)
             return failed(client, length < 0 ? -errno : -ECONNRESET, err);
     }
     return code;
@@ -417,6 +440,30 @@ static bool has_beat(const struct client_stream *stream)
     return stream->transfer->has_beat && !stream->is_over;
 }
 
+static bool is_limited(const struct client_stream *stream)
+{
+    return stream->transfer->is_whole && !stream->is_over;
+}
+
+/* Tell the caller about the silence, or end what it is too long for. */
+static void look_at_silence(struct client *client)
+{
+    bool has_limit = false, is_awaited = false;
+
+    for (unsigned i = 0; i < client->stream_count; i++) {
+        struct client_stream *stream = client->streams[i];
+
+        if (is_limited(stream) && silence_of(client) > client->patience.timeout_s) {
+            stream->code = failed(client, -ETIMEDOUT, &stream->err);
+            stream->is_over = true;
+        }
+        has_limit |= is_limited(stream);
+        is_awaited |= has_beat(stream);
+    }
+    if (has_limit || is_awaited)
+        note_silence(client, is_awaited ? CLIENT_STREAM_SILENCE_S : CLIENT_SILENCE_S);
+}
+
 int client_wait(struct client *client, int timeout_ms, struct error *err)
 {
     struct pollfd news[STREAMS_MAX + 1];
@@ -425,20 +472,19 @@ int client_wait(struct client *client, int timeout_ms, struct error *err)
         news[i] = transfer_news(client->streams[i]->transfer);
         if (client->streams[i]->is_over)
             news[i].fd = -1;
+        if (is_limited(client->streams[i]) && timeout_ms > TURN_MS)
+            timeout_ms = TURN_MS;
     }
     struct pollfd *watched = &news[client->stream_count];
     *watched = (struct pollfd){ .fd = client->watched_fd, .events = POLLIN };
     if (poll(news, client->stream_count + 1, client->has_news ? 0 : timeout_ms) < 0)
         return errno == EINTR ? 0 : error_set(err, -errno, "poll: %s", strerror(errno));
     client->has_news = false;
-    bool is_awaited = false;
     for (unsigned i = 0; i < client->stream_count; i++) {
         if (news[i].revents)
             stream_take(client->streams[i]);
-        is_awaited |= has_beat(client->streams[i]);
     }
-    if (is_awaited)
-        note_silence(client, CLIENT_STREAM_SILENCE_S);
+    look_at_silence(client);
     return watched->revents & POLLIN ? error_set(err, -EINTR, "interrupted") : 0;
 }
 
@@ -446,12 +492,14 @@ void client_stream_open(struct client *client, const char *path, struct client_s
 {
     const struct client_request request = { .method = "GET", .path = path };
     struct client_transfer *transfer = mem_zero(1, sizeof(*transfer));
+    bool has_events = strstr(path, "/events") != NULL;
 
     assert(client->stream_count < STREAMS_MAX);
     *stream = (struct client_stream){ .client = client, .transfer = transfer };
     client->streams[client->stream_count++] = stream;
     *transfer = (struct client_transfer){ .fd = -1,
-                                          .has_beat = strstr(path, "/events") != NULL,
+                                          .has_beat = has_events,
+                                          .is_whole = !has_events && !strstr(path, "follow=1"),
                                           .body = &stream->bytes,
                                           .body_max = CLIENT_WAITING_MAX };
     hear(client);

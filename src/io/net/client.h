@@ -15,7 +15,8 @@
  * On failure:      -ENOENT and -ECONNREFUSED if no daemon listens, -EACCES without permission,
  *                  -EINTR when the watched descriptor became readable, -ETIMEDOUT, -EIO
  * Limits:          CLIENT_REPLY_MAX bytes of a reply, CLIENT_TIMEOUT_S seconds for a call unless
- *                  client_be_patient() sets another limit
+ *                  client_be_patient() sets another limit. A stream that ends by itself has the
+ *                  same limit; one that follows something has none
  */
 
 #include <stdbool.h>
@@ -72,7 +73,7 @@ DEFINE_AUTO(client)
 /* How long the caller waits for a daemon. on_silence (NULL: none): it has not answered for so many
  * seconds, once for each silence. */
 struct client_patience {
-    unsigned timeout_s; /* of a call; a stream has no limit */
+    unsigned timeout_s; /* of a call; one that follows something has no limit */
     void (*on_silence)(const char *place, unsigned seconds);
 };
 void client_be_patient(struct client *client, const struct client_patience *patience);
