@@ -19,7 +19,7 @@ enum {
     ORDER_NOTIFY_FD = 4,
     ORDER_BIRTH_FD = 5, /* a lock, held until status file and control groups exist */
     ORDER_BYTES_MAX = 8 * 1024 * 1024,
-    ORDER_DIRS_MAX = 4,
+    ORDER_DIRS_MAX = 5,
     ORDER_RLIMITS_MAX = 16,
     ORDER_DENY_MAX = 256,
     ORDER_CPUS_MAX = 8192,

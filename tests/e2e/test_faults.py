@@ -807,6 +807,40 @@ def test_what_dies_before_exec_is_told_as_what_it_is(api, tmp_path):
 
 
 @pytest.mark.parametrize("keys", [{}, {"ranks": 2}])
+def limit_of_processes(daemon, number):
+    """The file with the limit of a running job, in either version of control groups; None: no group counts processes."""
+    paths = [os.path.join(folder, "%d.1.0" % number, "pids.max") for folder in control_folders(daemon.state)]
+    return next((path for path in paths if os.path.exists(path)), None)
+
+
+def test_a_job_has_a_limit_of_processes_and_a_fork_bomb_fails_itself_only(api, daemon):
+    doctor = subprocess.run([tarn_test.TARN, "doctor", "--json"], env=daemon.env(), capture_output=True, text=True, timeout=60)
+    found = {line["what"]: line for line in json.loads(doctor.stdout)}["pids"]
+    bomb = api.submit(run="while [ ! -e %s/go ]; do sleep 0.05; done; while :; do sleep 1000 & done" % daemon.root)
+    other = api.submit(run="while [ ! -e %s/end ]; do sleep 0.05; done; echo fine" % daemon.root)
+    for number in (bomb, other):
+        api.wait_state(number, "running")
+    path = limit_of_processes(daemon, bomb)
+    if not path:
+        assert found["grade"] == "note" and "no limit of processes is in force" in found["text"]
+        api.post("/v1/jobs/%d/cancel" % bomb)
+        api.post("/v1/jobs/%d/cancel" % other)
+        pytest.skip(found["text"])
+    most = int(read_file(path))
+    assert found["grade"] == "ok" and "the limit of %d processes and threads" % most in found["text"], (found, most)
+    assert 0 < most <= int(read_file("/proc/sys/kernel/pid_max")) // 4
+    assert most == int(read_file(limit_of_processes(daemon, other)))
+    with open(path, "w") as file:  # less, so that the test itself costs little
+        file.write("64")
+    open(daemon.root + "/go", "w").close()
+    ended = api.wait_end(bomb)
+    assert ended["result"] == "failed" and "ork" in api.output(bomb), ended
+    wait_until("its group is gone, and so is each process", lambda: not os.path.exists(path))
+    assert api.wait_end(api.submit(run="echo after"))["result"] == "ok"
+    open(daemon.root + "/end", "w").close()
+    assert api.wait_end(other)["result"] == "ok" and api.output(other) == "fine\n"
+
+
 def test_a_job_waits_while_the_machine_lacks_descriptors(api, daemon, keys):
     """It is not failed for good: the node pauses, an alert says so, and the job runs afterwards."""
     number = api.submit(command=["true"], hold=True, **keys)

@@ -87,6 +87,7 @@ static void limits_are_ordered_only_when_asked(void **state)
     struct cgroup v2 = { .tree = (char *)"/t", .has_memory = true, .has_cpu = true };
     struct cgroup v1 = { .tree = (char *)"/t", .memory = (char *)"/m", .cpu = (char *)"/c" };
     struct cgroup counted = { .tree = (char *)"/t", .pids_max = 8192 };
+    struct cgroup watched = { .pids = (char *)"/p", .pids_max = 8192 };
     struct cgroup none = { 0 };
     const struct {
         const struct cgroup *cgroup;
@@ -112,6 +113,8 @@ static void limits_are_ordered_only_when_asked(void **state)
         { &counted, 500, 0,
           "mkdir|/t/1.1.0|into|/t/1.1.0|kill|/t/1.1.0|write|/t/1.1.0/pids.max=8192|",
           " kill=/t/1.1.0", ISOLATION_ISOLATED, ISOLATION_ACCOUNTED, ISOLATION_ACCOUNTED },
+        { &watched, 500, 0, "mkdir|/p/1.1.0|join|/p/1.1.0|write|/p/1.1.0/pids.max=8192|",
+          " dir=/p/1.1.0", ISOLATION_WATCHED, ISOLATION_ACCOUNTED, ISOLATION_ACCOUNTED },
         { &none, 500, 64, "", "", ISOLATION_WATCHED, ISOLATION_ACCOUNTED, ISOLATION_ACCOUNTED },
         { &v2, INT64_MAX, 0,
           "mkdir|/t/1.1.0|into|/t/1.1.0|kill|/t/1.1.0|"

@@ -150,28 +150,50 @@ static void look_at_processes(const struct cgroup *cgroup)
     cgroup_mount_release(&mount);
 }
 
-/* Memory or CPU: in which of the two versions the limits of jobs are, or why they are in none. */
-static void look_at_limit(const char *what, const char *controller, bool is_v2, const char *v1)
+struct limit {
+    const char *what, *controller;
+    const char *with, *without; /* it */
+    bool is_v2;
+    const char *v1; /* NULL: not there */
+};
+
+/* In which of the two versions the limits of jobs are, or why they are in none. */
+static void look_at_limit(const struct limit *limit)
 {
     struct cgroup_mount mount;
 
-    find_mount(controller, &mount);
-    if (is_v2)
-        finding_say(GRADE_OK, what, "limits are enforced by cgroup v2");
-    else if (v1)
-        finding_say(GRADE_OK, what, "limits are enforced by cgroup v1 in %s", mount.path);
+    find_mount(limit->controller, &mount);
+    if (limit->is_v2)
+        finding_say(GRADE_OK, limit->what, "%s by cgroup v2", limit->with);
+    else if (limit->v1)
+        finding_say(GRADE_OK, limit->what, "%s by cgroup v1 in %s", limit->with, mount.path);
     else if (mount.own)
-        finding_say(
-            GRADE_NOTE, what,
-            "limits are tracked, not enforced: the %s controller belongs to cgroup v1, and you may "
-            "not write %s",
-            controller, mount.own);
+        finding_say(GRADE_NOTE, limit->what,
+                    "%s: the %s controller belongs to cgroup v1, and you may not write %s",
+                    limit->without, limit->controller, mount.own);
     else
-        finding_say(
-            GRADE_NOTE, what,
-            "limits are tracked, not enforced: no %s controller of cgroup v2 is delegated to you",
-            controller);
+        finding_say(GRADE_NOTE, limit->what,
+                    "%s: no %s controller of cgroup v2 is delegated to you", limit->without,
+                    limit->controller);
     cgroup_mount_release(&mount);
+}
+
+static void look_at_limits(const struct cgroup *cgroup)
+{
+    static const char with[] = "limits are enforced";
+    static const char without[] = "limits are tracked, not enforced";
+    AUTO_FREE char *pids = mem_printf(
+        "the limit of %" PRId64 " processes and threads of a job is enforced", cgroup->pids_max);
+    const struct limit limits[] = {
+        { "memory", "memory", with, without, cgroup->has_memory, cgroup->memory },
+        { "cpus", "cpu", with, without, cgroup->has_cpu, cgroup->cpu },
+        { "pids", "pids", pids,
+          "no limit of processes is in force, so a job can take all of the machine",
+          cgroup->pids_max > 0 && !cgroup->pids, cgroup->pids },
+    };
+
+    for (size_t i = 0; i < COUNT_OF(limits); i++)
+        look_at_limit(&limits[i]);
 }
 
 static void look_at_containment(void)
@@ -180,8 +202,7 @@ static void look_at_containment(void)
 
     cgroup_detect(&cgroup, "doctor", geteuid() == 0);
     look_at_processes(&cgroup);
-    look_at_limit("memory", "memory", cgroup.has_memory, cgroup.memory);
-    look_at_limit("cpus", "cpu", cgroup.has_cpu, cgroup.cpu);
+    look_at_limits(&cgroup);
     if (cgroup.can_fence || cgroup.devices)
         finding_say(GRADE_OK, "fence", "jobs can open only their own GPUs, by cgroup %s",
                     cgroup.can_fence ? "v2" : "v1");

@@ -211,19 +211,31 @@ static bool controller_enable(const char *base, const char *key, const char *nam
     return true;
 }
 
-/* A quarter of what the kernel has for all: a job that makes processes without end fails alone. */
-static int64_t share_of_pids(void)
+/* The number in a file, if it is less; "max" is none. */
+static int64_t less_of(int64_t least, const char *path)
 {
-    static const char *const files[] = { "/proc/sys/kernel/pid_max",
-                                         "/proc/sys/kernel/threads-max" };
+    AUTO_RELEASE(text) struct text text = { 0 };
+    int64_t count = file_read(path, PROC_BYTES_MAX, &text, NULL) == 0
+                        ? strtoll(text_string(&text), NULL, 10)
+                        : 0;
+
+    return count > 0 && count < least ? count : least;
+}
+
+/* A quarter of what there is for all, here and in the groups above: a job that makes processes
+ * without end fails alone. */
+static int64_t share_of_pids(const char *folder)
+{
+    AUTO_FREE char *above = mem_string(folder);
     int64_t least = INT64_MAX;
 
-    for (size_t i = 0; i < COUNT_OF(files); i++) {
-        AUTO_RELEASE(text) struct text text = { 0 };
-        int64_t count = file_read(files[i], PROC_BYTES_MAX, &text, NULL) == 0
-                            ? strtoll(text_string(&text), NULL, 10)
-                            : 0;
-        least = count > 0 && count < least ? count : least;
+    least = less_of(least, "/proc/sys/kernel/pid_max");
+    least = less_of(least, "/proc/sys/kernel/threads-max");
+    for (char *slash = strrchr(above, '/'); slash; slash = strrchr(above, '/')) {
+        AUTO_FREE char *path = mem_printf("%s/pids.max", above);
+
+        least = less_of(least, path);
+        *slash = '\0';
     }
     return least == INT64_MAX ? 0 : least / 4;
 }
@@ -245,7 +257,7 @@ static void detect_tree(struct cgroup *cgroup, const struct cgroup_mount *mount,
     cgroup->has_memory = controller_enable(base, key, "memory");
     cgroup->has_cpu = controller_enable(base, key, "cpu");
     if (controller_enable(base, key, "pids"))
-        cgroup->pids_max = share_of_pids();
+        cgroup->pids_max = share_of_pids(tree);
     cgroup->tree = TAKE(tree);
 }
 
@@ -301,6 +313,10 @@ void cgroup_detect(struct cgroup *cgroup, const char *key, bool is_root)
             detect_v1(cgroup, text_string(&mountinfo), text_string(&self), "memory", key);
     if (!cgroup->has_cpu)
         cgroup->cpu = detect_v1(cgroup, text_string(&mountinfo), text_string(&self), "cpu", key);
+    if (cgroup->pids_max == 0)
+        cgroup->pids = detect_v1(cgroup, text_string(&mountinfo), text_string(&self), "pids", key);
+    if (cgroup->pids)
+        cgroup->pids_max = share_of_pids(cgroup->pids);
     cgroup->can_fence = is_root && cgroup->tree && can_fence();
     if (is_root && !cgroup->can_fence)
         cgroup->devices =
@@ -319,6 +335,7 @@ void cgroup_release(struct cgroup *cgroup, bool may_remove)
     mem_resize(cgroup->tree, 0, 1);
     mem_resize(cgroup->memory, 0, 1);
     mem_resize(cgroup->cpu, 0, 1);
+    mem_resize(cgroup->pids, 0, 1);
     mem_resize(cgroup->devices, 0, 1);
     *cgroup = (struct cgroup){ 0 };
 }
@@ -346,6 +363,7 @@ void cgroup_sweep(const struct cgroup *cgroup, bool (*is_kept)(void *user, const
     folder_sweep(cgroup->tree, is_kept, user);
     folder_sweep(cgroup->memory, is_kept, user);
     folder_sweep(cgroup->cpu, is_kept, user);
+    folder_sweep(cgroup->pids, is_kept, user);
     folder_sweep(cgroup->devices, is_kept, user);
 }
 
@@ -438,8 +456,11 @@ void cgroup_add(const struct cgroup *cgroup, const char *member, const struct en
         launch_add(order, ORDER_INTO, "%s", tree);
         launch_add(order, ORDER_KILL, "%s", tree);
         text_printf(note, " kill=%s", tree);
-        if (cgroup->pids_max > 0)
-            launch_add(order, ORDER_WRITE, "%s/pids.max=%" PRId64, tree, cgroup->pids_max);
+    }
+    if (cgroup->pids_max > 0) {
+        AUTO_FREE char *folder =
+            cgroup->pids ? add_group(cgroup->pids, member, order, note) : mem_string(tree);
+        launch_add(order, ORDER_WRITE, "%s/pids.max=%" PRId64, folder, cgroup->pids_max);
     }
     if (wants_memory) {
         AUTO_FREE char *folder =

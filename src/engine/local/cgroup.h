@@ -5,9 +5,9 @@
 /* cgroup - finds the control groups that can contain jobs, and writes the orders that use them
  *
  * The engine looks once for a v2 tree whose groups have cgroup.kill (no process can escape from
- * them), and for memory and CPU controllers in it, or else in v1. If nothing is writable, a job is
- * only watched. Shims make and remove the groups of their members; the engine makes and removes the
- * folders above them.
+ * them), and for the controllers of memory, CPU and processes in it, or else in v1. If nothing is
+ * writable, a job is only watched. Shims make and remove the groups of their members; the engine
+ * makes and removes the folders above them.
  *
  *   v2, root    MOUNT/tarn/KEY/MEMBER
  *   v2, user    the highest group above ours that the user may write, then as above
@@ -22,18 +22,19 @@
 #include "base/text.h"
 #include "core/engine.h"
 
-enum { CGROUP_PATH_MAX = 400 }; /* three paths with their names fit into a shim's note */
+enum { CGROUP_PATH_MAX = 320 }; /* five paths with their names fit into a shim's note */
 
 struct cgroup {
     char *tree;   /* v2 folder of the members; NULL: no containment */
     char *memory; /* v1 folder of the members; NULL: none, or it is in v2 */
     char *cpu;
+    char *pids;
     char *devices;   /* the same for devices; NULL: none, or the v2 tree can fence devices */
     bool can_fence;  /* the v2 tree can fence devices, by a BPF program */
     bool lacks_kill; /* why there is no tree: its groups have no cgroup.kill */
     bool has_memory; /* the v2 tree has the memory controller */
     bool has_cpu;
-    int64_t pids_max; /* processes and threads of a member; 0: no controller limits them */
+    int64_t pids_max; /* processes and threads of a member; 0: nothing limits them */
     char *made[12];   /* folders to remove when they are empty, the innermost last */
     unsigned made_count;
 };
