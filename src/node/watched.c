@@ -94,6 +94,20 @@ static uint32_t lasting(const struct health *health)
     return health->faults & fault_mask_stays();
 }
 
+/* Once per change, also while the state cannot follow because the disk is full. What an engine says
+ * of an occupied device is no change here. */
+static void log_change(struct watched *watched, const char *sick, bool is_occupied)
+{
+    if (strcmp(watched->said, sick) == 0)
+        return;
+    snprintf(watched->said, sizeof(watched->said), "%s", sick);
+    if (!is_occupied)
+        log_line(sick[0] ? LOG_WARNING : LOG_NOTICE, "%s device=%s reason='%s'",
+                 sick[0] ? "a device is excluded from allocation"
+                         : "a device can be allocated again",
+                 watched->uuid, sick);
+}
+
 bool watcher_news(struct watcher *watcher, struct watched *watched, char *sick, struct event *ret)
 {
     const struct state *state = watcher_state(watcher);
@@ -112,6 +126,7 @@ bool watcher_news(struct watcher *watcher, struct watched *watched, char *sick, 
         say_fault(watched, worst, sick, WATCHER_WORDS_SIZE);
     string_clean(sick, WATCHER_WORDS_SIZE, sick, strlen(sick)); /* as the state has it */
     bool is_news = strcmp(device->sick ? device->sick : "", sick) != 0;
+    log_change(watched, sick, device->is_occupied);
     if (!is_news && !is_foreign_news && device->faults == lasting(&watched->health) &&
         device->harm == health_harm(&watched->health))
         return false;
@@ -123,11 +138,6 @@ bool watcher_news(struct watcher *watcher, struct watched *watched, char *sick, 
     ret->device.xid = ret->device.faults ? watched->health.xid : 0;
     ret->device.boot = watcher->options.boot;
     ret->device.harm = sick[0] ? (uint8_t)health_harm(&watched->health) : HARM_NONE;
-    if (is_news)
-        log_line(sick[0] ? LOG_WARNING : LOG_NOTICE, "%s device=%s reason='%s'",
-                 sick[0] ? "a device is excluded from allocation"
-                         : "a device can be allocated again",
-                 watched->uuid, sick);
     return true;
 }
 

@@ -336,6 +336,7 @@ static void remember_faults(struct watcher *watcher, struct watched *watched)
     if (watched->device == UINT32_MAX)
         return;
     const struct device *device = &state->devices.items[watched->device];
+    snprintf(watched->said, sizeof(watched->said), "%s", device->sick ? device->sick : "");
     bool is_of_before = !watched->is_remote && strcmp(device->boot, watcher->options.boot) != 0;
     if (device->faults == 0 || is_of_before)
         return;

@@ -43,6 +43,7 @@ struct watched {
     struct handover handover;
     uint32_t checks;                  /* number of running health commands */
     char checked[WATCHER_WORDS_SIZE]; /* output of the last one that failed */
+    char said[WATCHER_WORDS_SIZE];    /* what the log says of it last; "": that it is well */
     bool was_reset;      /* a reset of its compute mode was requested since the last job */
     bool has_left;       /* leftovers of an ended job are on it */
     usec_t told_at;      /* is_remote: when its node last answered */

@@ -24,6 +24,7 @@ import pytest
 
 import tarn_test
 from tarn_test import IS_ROOT, Refused, UnixConnection, control_folders, is_shim, kill_quietly, read_file, shims_of, wait_until
+from test_gpu import Machine, gpu
 
 ROUNDS = int(os.environ.get("TARN_FAULT_ROUNDS", "60"))
 SEED = int(os.environ.get("TARN_SEED", "0")) or time.time_ns() % 1000000
@@ -439,7 +440,10 @@ def fill(path):
 
 
 def disk_daemon(make_daemon, small_disk):
-    daemon = make_daemon()
+    return start_on(small_disk, make_daemon())
+
+
+def start_on(small_disk, daemon):
     daemon.state = os.path.join(small_disk, "s")
     daemon.socket = os.path.join(daemon.state, "tarn.sock")
     daemon.api = tarn_test.Client(daemon.socket)
@@ -490,6 +494,26 @@ def test_a_full_disk_refuses_and_recovers_by_itself(small_disk, make_daemon, tmp
     wait_until("all have ended", lambda: api.get("/v1/jobs")["jobs"] == [])
     check_journal(daemon)
     check_nothing_is_left(daemon)
+
+
+def test_a_change_of_a_device_is_said_once_while_the_disk_is_full(small_disk, make_daemon, tmp_path):
+    """The state cannot follow, so that each look finds the change again."""
+    machine = Machine(make_daemon, tmp_path)
+    api = start_on(small_disk, machine.daemon).api
+    machine.tell(gpu(0), gpu(1, recovery_action=1))
+    wait_until("it is excluded", lambda: api.get("/v1/gpus")["gpus"][1]["sick"])
+    fill(small_disk)
+    while not refuses_for_space(api):
+        pass
+    machine.tell(gpu(0), gpu(1))
+    wait_until("it is said", lambda: "a device can be allocated again" in machine.daemon.words())
+    time.sleep(3.2)  # at least two looks in vain
+    assert api.get("/v1/daemon")["disk_full"] and machine.daemon.words().count("a device can be allocated again") == 1
+    os.unlink(os.path.join(small_disk, "filler"))
+    wait_until("the state follows", lambda: not api.get("/v1/gpus")["gpus"][1]["sick"])
+    machine.tell(gpu(0), gpu(1, recovery_action=1))
+    wait_until("the next change is said, too", lambda: machine.daemon.words().count("a device is excluded from allocation device=GPU-1") == 2)
+    assert machine.daemon.words().count("a device can be allocated again") == 1
 
 
 def test_a_daemon_starts_on_a_full_disk(small_disk, make_daemon):
