@@ -830,7 +830,6 @@ def test_what_dies_before_exec_is_told_as_what_it_is(api, tmp_path):
     assert all(gpu["given"] == 0 for gpu in api.get("/v1/gpus")["gpus"])
 
 
-@pytest.mark.parametrize("keys", [{}, {"ranks": 2}])
 def limit_of_processes(daemon, number):
     """The file with the limit of a running job, in either version of control groups; None: no group counts processes."""
     paths = [os.path.join(folder, "%d.1.0" % number, "pids.max") for folder in control_folders(daemon.state)]
@@ -865,6 +864,7 @@ def test_a_job_has_a_limit_of_processes_and_a_fork_bomb_fails_itself_only(api, d
     assert api.wait_end(other)["result"] == "ok" and api.output(other) == "fine\n"
 
 
+@pytest.mark.parametrize("keys", [{}, {"ranks": 2}])
 def test_a_job_waits_while_the_machine_lacks_descriptors(api, daemon, keys):
     """It is not failed for good: the node pauses, an alert says so, and the job runs afterwards."""
     number = api.submit(command=["true"], hold=True, **keys)
