@@ -23,6 +23,8 @@ struct node_port {
     void (*report)(void *user, const struct event *event);
     void (*emit)(void *user, struct event *event); /* only inside a change */
     void (*enqueue)(void *user, struct change *change);
+    /* Why nothing can be recorded now; NULL: it can. May be NULL: it always can. */
+    const char *(*trouble)(const void *user);
     const void *clock;
     usec_t (*now)(const void *clock);        /* journal time */
     usec_t (*wall_ahead)(const void *clock); /* wall time minus journal time */
@@ -39,6 +41,12 @@ static inline const struct state *node_port_state(const struct node_port *port)
 static inline usec_t node_port_now(const struct node_port *port)
 {
     return port->now(port->clock);
+}
+
+/* What is decided by the state would be decided again and again: the state cannot follow. */
+static inline bool node_port_is_stuck(const struct node_port *port)
+{
+    return port->trouble && port->trouble(port->user);
 }
 
 static inline void node_port_report(const struct node_port *port, const struct event *event)

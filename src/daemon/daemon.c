@@ -348,8 +348,9 @@ static int open_machine(struct daemon *daemon, struct error *err)
     struct machine_options machine = {
         .loop = &daemon->loop,
         .workers = daemon->workers,
-        .port = { daemon->hub, hub_state, hub_report, hub_emit, hub_enqueue, hub_clock(daemon->hub),
-                  clock_now, clock_wall_ahead, daemon->readings, readings_add },
+        .port = { daemon->hub, hub_state, hub_report, hub_emit, hub_enqueue, hub_trouble,
+                  hub_clock(daemon->hub), clock_now, clock_wall_ahead, daemon->readings,
+                  readings_add },
         .engine = daemon->engine,
         .devices = daemon->options->devices,
         .state_dir = daemon->options->state_dir,

@@ -439,6 +439,8 @@ static void look_after_jobs(struct watcher *watcher)
     usec_t now = node_port_now(&watcher->options.port);
     LIST(struct limit_hold) holds = { 0 };
 
+    if (node_port_is_stuck(&watcher->options.port))
+        return;
     for (size_t i = 0; i < watcher->held.count; i++) {
         const struct job *job = state_job(watcher_state(watcher), watcher->held.items[i].id);
         if (job && job->state == JOB_RUNNING)

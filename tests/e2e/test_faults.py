@@ -24,7 +24,7 @@ import pytest
 
 import tarn_test
 from tarn_test import IS_ROOT, Refused, UnixConnection, control_folders, is_shim, kill_quietly, read_file, shims_of, wait_until
-from test_gpu import Machine, gpu
+from test_gpu import Machine, gpu, worker
 
 ROUNDS = int(os.environ.get("TARN_FAULT_ROUNDS", "60"))
 SEED = int(os.environ.get("TARN_SEED", "0")) or time.time_ns() % 1000000
@@ -514,6 +514,28 @@ def test_a_change_of_a_device_is_said_once_while_the_disk_is_full(small_disk, ma
     machine.tell(gpu(0), gpu(1, recovery_action=1))
     wait_until("the next change is said, too", lambda: machine.daemon.words().count("a device is excluded from allocation device=GPU-1") == 2)
     assert machine.daemon.words().count("a device can be allocated again") == 1
+
+
+def test_a_limit_of_a_job_waits_while_the_disk_is_full(small_disk, make_daemon, tmp_path):
+    """A warning that cannot be recorded is not given again and again, and the job is stopped afterwards."""
+    machine = Machine(make_daemon, tmp_path)
+    machine.api = api = start_on(small_disk, machine.daemon).api
+    api.put("/v1/config", {"memory_grace": "2s"})
+    job = api.submit(command=["sh", "-c", "echo $$; exec sleep 600"], gpus="0.5,mem=20G", cpus=0)
+    pid, index = worker(machine, job), api.job(job)["devices"][0]["index"]
+    fill(small_disk)
+    while not refuses_for_space(api):
+        pass
+    lines = [gpu(0, used=50000), gpu(1, used=50000)]
+    machine.tell(*lines, "gpu %d process %d memory 40000 use 50" % (index, pid))
+    wait_until("it is seen", lambda: machine.gpu(index)["reading"]["memory_used"] == 50000 << 20)
+    time.sleep(3.2)  # at least two looks in vain
+    assert machine.daemon.words().count("a job uses more GPU memory than allocated") <= 1 and not api.job(job)["warned"]
+    os.unlink(os.path.join(small_disk, "filler"))
+    assert api.wait_end(job)["result"] == "out_of_memory"
+    assert machine.daemon.words().count("a job uses more GPU memory than allocated") <= 2
+    assert machine.daemon.words().count("a job is stopped") == 1
+    check_journal(machine.daemon)
 
 
 def test_a_daemon_starts_on_a_full_disk(small_disk, make_daemon):
