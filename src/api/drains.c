@@ -73,8 +73,8 @@ static int read_reason(struct call *call, struct draining *asked)
     if (code == 0 && call->body)
         code = reader_check_keys(&reader, call->body, keys);
     if (code == 0)
-        code = reader_string(&reader, call->body, "reason", DRAIN_REASON_SIZE - 1, &reason);
-    if (code == 0 && reason && (string_has_control(reason) || !reason[0]))
+        code = reader_line(&reader, call->body, "reason", DRAIN_REASON_SIZE - 1, &reason);
+    if (code == 0 && reason && !reason[0])
         code = error_set(&call->err, REFUSED_BAD, "drain: reason: expected one line");
     if (code == 0 && reason)
         snprintf(asked->reason, sizeof(asked->reason), "%s", reason);

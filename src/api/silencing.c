@@ -135,7 +135,7 @@ static int read_silence(const struct state *state, const json_t *body, usec_t wa
     if (code == 0)
         code = reader_string(&reader, body, "subject", ALERT_SUBJECT_SIZE - 1, &subject);
     if (code == 0)
-        code = reader_string(&reader, body, "comment", ALERT_COMMENT_SIZE - 1, &comment);
+        code = reader_line(&reader, body, "comment", ALERT_COMMENT_SIZE - 1, &comment);
     if (code == 0)
         code = reader_duration(&reader, body, "for", &length);
     if (code < 0)
@@ -148,8 +148,6 @@ static int read_silence(const struct state *state, const json_t *body, usec_t wa
     code = check_name(name, err);
     if (code == 0)
         code = read_subject(state, subject, &subject, err);
-    if (code == 0 && string_has_control(comment))
-        code = error_set(err, REFUSED_BAD, "silence: comment: expected one line");
     if (code < 0)
         return code;
     *ret = (struct alert_silence){ .until = wall + length, .at = wall };

@@ -6,10 +6,14 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/mem.h"
+#include "base/text.h"
 
 void text_add_html(struct text *text, const char *words)
 {
-    for (const char *c = words; *c; c++) {
+    AUTO_FREE char *clean = string_copy_clean(words);
+
+    for (const char *c = clean; *c; c++) {
         switch (*c) {
         case '<':
             text_add(text, "&lt;");
@@ -27,7 +31,7 @@ void text_add_html(struct text *text, const char *words)
             text_add(text, "&#39;");
             break;
         default:
-            text_add_char(text, (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+            text_add_char(text, *c);
         }
     }
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/character.h"
 #include "base/mem.h"
 
 enum { GAP = 2 };
@@ -28,32 +29,23 @@ struct table {
     size_t at; /* column of the next cell */
 };
 
-/* The code point at *s, which moves on; a byte that is none counts as itself. */
-static uint32_t take_character(const unsigned char **s)
-{
-    uint32_t first = *(*s)++;
-    unsigned more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc2 ? 1 : 0;
-    uint32_t value = more == 3 ? first & 0x07 : more == 2 ? first & 0x0f : first & 0x1f;
-
-    if (more == 0)
-        return first;
-    for (; more > 0 && (**s & 0xc0) == 0x80; more--)
-        value = value << 6 | (*(*s)++ & 0x3f);
-    return value;
-}
-
-static size_t character_width(uint32_t c)
+/* A control character is replaced by a question mark. */
+static size_t character_width(uint32_t before, uint32_t c)
 {
     static const struct {
         uint32_t first, last;
         size_t width;
     } ranges[] = {
-        { 0x0300, 0x036f, 0 }, { 0x1100, 0x115f, 2 },   { 0x200b, 0x200f, 0 },
-        { 0x2e80, 0xa4cf, 2 }, { 0xac00, 0xd7a3, 2 },   { 0xf900, 0xfaff, 2 },
-        { 0xfe00, 0xfe0f, 0 }, { 0xfe30, 0xfe6f, 2 },   { 0xff00, 0xff60, 2 },
-        { 0xffe0, 0xffe6, 2 }, { 0x1f300, 0x1faff, 2 }, { 0x20000, 0x3fffd, 2 },
+        { 0x0300, 0x036f, 0 },   { 0x1100, 0x115f, 2 }, { 0x2e80, 0xa4cf, 2 },
+        { 0xac00, 0xd7a3, 2 },   { 0xf900, 0xfaff, 2 }, { 0xfe30, 0xfe6f, 2 },
+        { 0xff00, 0xff60, 2 },   { 0xffe0, 0xffe6, 2 }, { 0x1f300, 0x1faff, 2 },
+        { 0x20000, 0x3fffd, 2 },
     };
 
+    if (character_is_control(before, c))
+        return 1;
+    if (character_is_joiner(c))
+        return 0;
     for (size_t i = 0; i < COUNT_OF(ranges); i++) {
         if (c >= ranges[i].first && c <= ranges[i].last)
             return ranges[i].width;
@@ -62,7 +54,7 @@ static size_t character_width(uint32_t c)
 }
 
 /* Of its beginning: characters of one column each. */
-static size_t count_plain(const unsigned char *s)
+static size_t count_plain(const char *s)
 {
     size_t count = 0;
 
@@ -73,38 +65,40 @@ static size_t count_plain(const unsigned char *s)
 
 size_t string_width(const char *string)
 {
-    const unsigned char *s = (const unsigned char *)string;
-    size_t width = count_plain(s);
+    size_t width = count_plain(string), left = strlen(string + width), step;
+    uint32_t before = width > 0 ? ' ' : 0;
 
-    s += width;
-    while (*s)
-        width += character_width(take_character(&s));
+    for (const char *s = string + width; left > 0; s += step, left -= step) {
+        uint32_t c = character_decode(s, left, &step);
+        width += character_width(before, c);
+        before = c;
+    }
     return width;
 }
 
 void text_add_cut(struct text *text, const char *string, size_t width)
 {
-    const unsigned char *s = (const unsigned char *)string;
     bool is_cut = string_width(string) > width;
     size_t room = is_cut && width > 0 ? width - 1 : width;
-    size_t plain = count_plain(s);
+    size_t plain = count_plain(string), step;
 
     plain = plain < room ? plain : room;
-    text_add_bytes(text, s, plain);
-    s += plain;
+    text_add_bytes(text, string, plain);
     room -= plain;
-    while (*s) {
-        const unsigned char *from = s;
-        uint32_t c = take_character(&s);
-        size_t step = character_width(c);
+    uint32_t before = plain > 0 ? ' ' : 0;
+    size_t left = strlen(string + plain);
+    for (const char *s = string + plain; left > 0; s += step, left -= step) {
+        uint32_t c = character_decode(s, left, &step);
+        size_t columns = character_width(before, c);
 
-        if (step > room)
+        if (columns > room)
             break;
-        room -= step;
-        if (character_is_control(c))
+        room -= columns;
+        if (character_is_control(before, c))
             text_add_char(text, '?');
         else
-            text_add_bytes(text, from, (size_t)(s - from));
+            text_add_bytes(text, s, step);
+        before = c;
     }
     if (is_cut && width > 0)
         text_add(text, "…");
@@ -147,7 +141,7 @@ void table_add_text(struct table *table, const char *text)
         return;
     cell->text = arena_string(&table->texts, text, strlen(text));
     cell->width = string_width(text);
-    cell->is_plain = count_plain((const unsigned char *)text) == strlen(text);
+    cell->is_plain = count_plain(text) == strlen(text);
 }
 
 void table_add_format(struct table *table, const char *format, ...)

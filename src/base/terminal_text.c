@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/character.h"
 #include "base/mem.h"
 
 enum {
@@ -54,7 +55,8 @@ struct row {
 struct display {
     LIST(struct row) rows;
     size_t row, column;
-    size_t gaps; /* cells that only movements have made */
+    size_t gaps;     /* cells that only movements have made */
+    uint32_t before; /* the last character */
 };
 
 static struct row *row_now(struct display *display)
@@ -188,24 +190,6 @@ static void begin_sequence(struct terminal_filter *filter)
     filter->length = 1;
 }
 
-/* The character of UTF-8 at s and its length; U+FFFD is not told from an invalid byte: 0. */
-static uint32_t decode(const char *s, size_t left, size_t *ret_length)
-{
-    const unsigned char lead = (unsigned char)s[0];
-    size_t length = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-
-    *ret_length = 1;
-    if (length == 1)
-        return lead;
-    if (length > left || !string_is_utf8(s, length))
-        return 0;
-    uint32_t character = lead & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++)
-        character = character << 6 | ((unsigned char)s[i] & 0x3f);
-    *ret_length = length;
-    return character;
-}
-
 static void take(struct display *display, uint32_t character)
 {
     if (character == '\n') {
@@ -221,11 +205,13 @@ static void take(struct display *display, uint32_t character)
         do
             put(display, ' ');
         while (display->column % TAB != 0);
-    } else if (character == 0 || (character > C1_END && character_is_control(character))) {
+    } else if (character == 0 ||
+               (character > C1_END && character_is_control(display->before, character))) {
         put(display, '?');
-    } else if (!character_is_control(character)) {
+    } else if (!character_is_control(display->before, character)) {
         put(display, character);
     }
+    display->before = character;
 }
 
 static void encode(struct text *out, uint32_t c)
@@ -263,7 +249,7 @@ void terminal_text_add(struct text *out, const char *bytes, size_t length)
     size_t step;
 
     for (size_t at = 0; at < length; at += step) {
-        uint32_t character = decode(bytes + at, length - at, &step);
+        uint32_t character = character_decode(bytes + at, length - at, &step);
         end_at_line(&filter, (unsigned char)bytes[at]);
         if (filter.length > 0) {
             if (continue_sequence(&filter, (unsigned char)bytes[at])) {
@@ -290,33 +276,55 @@ static bool may_pass(const char *sequence, size_t length)
            strspn(sequence + 2, "0123456789;:") == length - 3;
 }
 
+/* U+0080 to U+009F are left out like other sequences. */
+static void end_character(struct terminal_filter *filter, struct text *out)
+{
+    size_t length;
+    uint32_t c = character_decode(filter->character, filter->held, &length);
+
+    if (c != 0 && !character_is_control(filter->before, c))
+        text_add_bytes(out, filter->character, filter->held);
+    else if (c == 0 || c >= C1_END)
+        text_add_char(out, '?');
+    filter->before = c;
+    filter->held = 0;
+}
+
+/* Whether c is a part of a character of several bytes. */
+static bool hold_byte(struct terminal_filter *filter, struct text *out, unsigned char c)
+{
+    if (filter->held > 0 && (c & 0xc0) != 0x80)
+        end_character(filter, out);
+    if (filter->length > 0 || c < 0x80)
+        return false;
+    filter->character[filter->held++] = (char)c;
+    const unsigned char lead = (unsigned char)filter->character[0];
+    size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= C1_LEAD ? 2 : 1;
+    if (filter->held == length)
+        end_character(filter, out);
+    return true;
+}
+
 void terminal_filter_add(struct terminal_filter *filter, struct text *out, const char *bytes,
                          size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         const unsigned char c = (unsigned char)bytes[i];
-        end_at_line(filter, c);
-        bool has_lead = filter->length == 1 && (unsigned char)filter->sequence[0] == C1_LEAD &&
-                        !filter->is_string;
 
-        if (has_lead) { /* U+0080 to U+009F are controls, too */
-            filter->length = 0;
-            if (c >= C1_END && c < C1_LEAD)
-                text_add_bytes(out, filter->sequence, 1);
-            else if (c >= 0x80 && c < C1_END)
-                continue;
-        }
+        if (hold_byte(filter, out, c))
+            continue;
+        end_at_line(filter, c);
         if (filter->length > 0) {
             if (!continue_sequence(filter, c))
                 continue;
             if (may_pass(filter->sequence, filter->length))
                 text_add_bytes(out, filter->sequence, filter->length);
             filter->length = 0;
-        } else if (c == ESCAPE || c == C1_LEAD) {
-            filter->sequence[0] = (char)c;
-            filter->length = 1;
+        } else if (c == ESCAPE) {
+            begin_sequence(filter);
         } else if ((c >= ' ' && c != DELETE) || memchr("\n\r\t\b", c, 4)) {
             text_add_char(out, (char)c);
+            filter->before = c;
         }
     }
 }

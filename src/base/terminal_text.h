@@ -12,6 +12,7 @@
  */
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/text.h"
 
@@ -19,11 +20,15 @@
 void terminal_text_add(struct text *out, const char *bytes, size_t length);
 
 /* A stream that is shown on a terminal as it comes. Colors, and movements within some lines, pass;
- * what changes the title, the mode or the rest of the screen does not. */
+ * what changes the title, the mode or the rest of the screen does not. Invisible characters and
+ * invalid UTF-8 become '?'. */
 struct terminal_filter {
     char sequence[32]; /* an escape sequence so far */
     size_t length;     /* 0: none */
     bool is_string;    /* within a title or the like */
+    char character[4]; /* a character of several bytes so far */
+    size_t held;       /* its bytes; 0: none */
+    uint32_t before;   /* the character before it */
 };
 
 void terminal_filter_add(struct terminal_filter *filter, struct text *out, const char *bytes,

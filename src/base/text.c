@@ -2,12 +2,14 @@
 #include "base/text.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/character.h"
 #include "base/mem.h"
 
 enum { PRINTF_LENGTH = 40 }; /* most are shorter, and formatted once */
@@ -107,42 +109,12 @@ bool string_ends(const char *string, const char *end)
     return length >= end_length && strcmp(string + length - end_length, end) == 0;
 }
 
-/* How many bytes the character at s takes, or 0 when it is none. Limits are those of RFC 3629. */
-static size_t utf8_length(const unsigned char *s, size_t left)
-{
-    static const struct {
-        unsigned char low, high;   /* of the first byte */
-        unsigned char low2, high2; /* of the second */
-        size_t length;
-    } forms[] = {
-        { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
-        { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
-        { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-    };
-
-    if (s[0] < 0x80)
-        return 1;
-    for (size_t i = 0; i < COUNT_OF(forms); i++) {
-        if (s[0] < forms[i].low || s[0] > forms[i].high)
-            continue;
-        if (left < forms[i].length || s[1] < forms[i].low2 || s[1] > forms[i].high2)
-            return 0;
-        for (size_t k = 2; k < forms[i].length; k++) {
-            if ((s[k] & 0xc0) != 0x80)
-                return 0;
-        }
-        return forms[i].length;
-    }
-    return 0;
-}
-
 bool string_is_utf8(const char *bytes, size_t length)
 {
-    const unsigned char *s = (const unsigned char *)bytes;
     size_t at = 0;
 
     while (at < length) {
-        size_t step = utf8_length(s + at, length - at);
+        size_t step = character_length(bytes + at, length - at);
         if (step == 0)
             return false;
         at += step;
@@ -150,42 +122,59 @@ bool string_is_utf8(const char *bytes, size_t length)
     return true;
 }
 
-bool character_is_control(uint32_t c)
+/* Bytes that are no UTF-8 are none. The position counts characters, from 1. */
+static uint32_t find_control(const char *text, size_t *ret_position)
 {
-    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
-           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
-}
+    size_t left = strlen(text), step;
+    uint32_t before = 0;
 
-/* All control characters have at most three bytes. */
-static bool is_control(const unsigned char *s)
-{
-    if (s[0] < 0x80)
-        return character_is_control(s[0]);
-    uint32_t second = s[1] & 0x3f;
-    if ((s[0] & 0xe0) == 0xc0)
-        return character_is_control((uint32_t)(s[0] & 0x1f) << 6 | second);
-    return (s[0] & 0xf0) == 0xe0 && s[1] != '\0' &&
-           character_is_control((uint32_t)(s[0] & 0xf) << 12 | second << 6 | (s[2] & 0x3f));
+    for (*ret_position = 1; left > 0; text += step, left -= step, (*ret_position)++) {
+        uint32_t c = character_decode(text, left, &step);
+        if (c != 0 && character_is_control(before, c))
+            return c;
+        before = c;
+    }
+    return 0;
 }
 
 bool string_has_control(const char *text)
 {
-    const unsigned char *s = (const unsigned char *)text;
+    size_t position;
 
-    while (*s && !is_control(s))
-        s++;
-    return *s != '\0';
+    return find_control(text, &position) != 0;
+}
+
+const char *string_tell_control(const char *text, char ret[CONTROL_WORDS_SIZE])
+{
+    size_t position;
+    uint32_t c = find_control(text, &position);
+
+    if (c == 0)
+        return NULL;
+    snprintf(ret, CONTROL_WORDS_SIZE, "the character U+%04" PRIX32 " at position %zu", c, position);
+    return ret;
+}
+
+bool string_is_blank(const char *text)
+{
+    size_t left = strlen(text), step;
+
+    for (; left > 0; text += step, left -= step) {
+        if (!character_is_blank(character_decode(text, left, &step)))
+            return false;
+    }
+    return true;
 }
 
 void string_clean(char *ret, size_t size, const char *bytes, size_t length)
 {
-    const unsigned char *s = (const unsigned char *)bytes;
-    size_t at = 0, used = 0;
+    size_t at = 0, used = 0, step;
+    uint32_t before = 0;
 
     assert(size > 0);
     while (at < length) {
-        size_t step = utf8_length(s + at, length - at);
-        bool is_good = step > 0 && !is_control(s + at);
+        uint32_t c = character_decode(bytes + at, length - at, &step);
+        bool is_good = !character_is_control(before, c);
         size_t room = is_good ? step : 1;
         if (used + room >= size)
             break;
@@ -194,7 +183,8 @@ void string_clean(char *ret, size_t size, const char *bytes, size_t length)
         else
             ret[used] = '?';
         used += room;
-        at += step > 0 ? step : 1;
+        at += step;
+        before = c;
     }
     ret[used] = '\0';
 }
@@ -205,6 +195,19 @@ char *string_copy_clean(const char *words)
 
     string_clean(copy, strlen(copy) + 1, copy, strlen(copy));
     return copy;
+}
+
+void text_add_clean(struct text *text, const char *words)
+{
+    while (*words) {
+        size_t length = strcspn(words, "\n\t");
+        AUTO_FREE char *plain = mem_string_of(words, length);
+        string_clean(plain, length + 1, plain, length);
+        text_add(text, plain);
+        words += length;
+        for (; *words == '\n' || *words == '\t'; words++)
+            text_add_char(text, *words);
+    }
 }
 
 bool string_is_name(const char *string, size_t max)

@@ -35,16 +35,20 @@ bool string_starts(const char *string, const char *prefix);
 bool string_ends(const char *string, const char *end);
 bool string_is_in(const char *string, const char *const *words); /* words ends with NULL */
 bool string_is_utf8(const char *bytes, size_t length); /* no overlong forms, no surrogates */
-/* A character on which a terminal acts instead of showing it: U+0000 to U+001F and U+007F to
- * U+009F, separators of lines, and what changes the direction of the text beside it. */
-bool character_is_control(uint32_t c);
-/* Whether UTF-8 contains a control character. Text that is shown to other users must not. */
+/* Whether UTF-8 contains a control character (base/character.h). Text that is shown to other users
+ * must not. */
 bool string_has_control(const char *text);
+/* The first one: "the character U+200B at position 5"; NULL: none. */
+enum { CONTROL_WORDS_SIZE = 64 };
+const char *string_tell_control(const char *text, char ret[CONTROL_WORDS_SIZE]);
+bool string_is_blank(const char *text); /* blanks only, or empty */
 /* Untrusted text, such as a program name, made safe for terminals and JSON: invalid UTF-8 and
  * control characters become '?'; text that does not fit is cut between characters. ret may be
  * bytes. */
 void string_clean(char *ret, size_t size, const char *bytes, size_t length);
 char *string_copy_clean(const char *words);
+/* Lines of it, made safe in the same way: newlines and tabs stay. */
+void text_add_clean(struct text *text, const char *words);
 /* A name of a job, queue, pool ...: 1 to max bytes of letters, digits and "._-+@", not first '-'.
  */
 bool string_is_name(const char *string, size_t max);

@@ -9,30 +9,16 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-/* Lines and tabs stay: tables and one-line views have their own rules for them. */
-static void make_harmless(json_t *value)
-{
-    AUTO_RELEASE(text) struct text clean = { 0 };
-    const char *at = json_string_value(value);
-
-    while (*at) {
-        size_t length = strcspn(at, "\n\t");
-        AUTO_FREE char *plain = mem_string_of(at, length);
-        string_clean(plain, length + 1, plain, length);
-        text_add(&clean, plain);
-        at += length;
-        for (; *at == '\n' || *at == '\t'; at++)
-            text_add_char(&clean, *at);
-    }
-    json_string_set(value, text_string(&clean));
-}
-
 const char *value_text(const json_t *value)
 {
     if (!json_is_string(value))
         return "";
-    if (string_has_control(json_string_value(value)))
-        make_harmless((json_t *)(uintptr_t)value);
+    if (string_has_control(json_string_value(value))) {
+        AUTO_RELEASE(text) struct text clean = { 0 };
+
+        text_add_clean(&clean, json_string_value(value));
+        json_string_set((json_t *)(uintptr_t)value, text_string(&clean));
+    }
     return json_string_value(value);
 }
 

@@ -148,10 +148,13 @@ void screen_table(const struct table *table)
 static void PRINTF(2, 0) talk_line(const char *prefix, const char *format, va_list args)
 {
     AUTO_FREE char *words = mem_vprintf(format, args);
-    AUTO_FREE char *line = mem_printf("%s%s\n", prefix, words);
+    AUTO_RELEASE(text) struct text line = { 0 };
 
+    text_add(&line, prefix);
+    text_add_clean(&line, words);
+    text_add_char(&line, '\n');
     fflush(stdout);
-    screen_prose(stderr, line);
+    screen_prose(stderr, line.bytes);
     fflush(stderr);
 }
 

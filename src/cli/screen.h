@@ -34,7 +34,7 @@ void screen_prose(FILE *stream, const char *text);
 /* Print a table on standard output, at most as wide as the terminal. */
 void screen_table(const struct table *table);
 
-/* "tarn: words" on standard error. */
+/* "tarn: words" on standard error, without control characters: values of others are in messages. */
 void say(const char *format, ...) PRINTF(1, 2);
 /* A line on standard error, without a prefix. */
 void talk(const char *format, ...) PRINTF(1, 2);

@@ -548,8 +548,7 @@ int session_ask_list(const char *path, struct session_list *list, json_t **ret)
 
 void reply_print(const json_t *reply)
 {
-    json_dumpf(reply, stdout, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
-    putchar('\n');
+    json_print(reply, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 }
 
 bool reply_is_shown(const json_t *reply, const char *id, const struct options *options)

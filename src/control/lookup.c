@@ -95,11 +95,19 @@ int admit_check(const struct state *state, const struct request *request, uint32
                 bool is_preemptible, struct error *err)
 {
     AUTO_RELEASE(text) struct text text = { 0 };
+    struct class *class = class_find(&state->classes, request);
+    uint64_t world = state_world(state);
     struct why why;
 
-    sched_admit(state, request, queue, is_preemptible, &why);
-    if (!why_is_never(why.kind))
+    if (class && class->possible.world == world && class->possible.queue == queue &&
+        class->possible.is_preemptible == is_preemptible)
         return 0;
+    sched_admit(state, request, queue, is_preemptible, &why);
+    if (!why_is_never(why.kind)) {
+        if (class)
+            class->possible = (struct class_possible){ world, queue, is_preemptible };
+        return 0;
+    }
     never_say(state, request, &why, &text);
     return error_set(err, REFUSED_NEVER, "%s", text_string(&text));
 }

@@ -48,6 +48,8 @@ struct preparer {
     char *folder;       /* of the MPS servers' folders */
     bool has_mps;       /* the program is there */
     struct work *first; /* in the order in which they came */
+    void *user;
+    void (*told)(void *user, uint32_t device); /* it is as it is without a job; NULL: not wanted */
     bool is_ending;
 };
 
@@ -305,6 +307,8 @@ static void after_work(struct work_item *item)
         name_slices(work);
     if (!work->is_cancelled && !preparer->is_ending && work->stops == 0)
         work->done(work->user, &work->prepared, work->code, &work->err);
+    if (work->stops > 0 && !preparer->is_ending && preparer->told)
+        preparer->told(preparer->user, work->stops - 1);
     drop(preparer, work);
     if (preparer->is_ending && !preparer->first) {
         free(preparer->folder);
@@ -444,6 +448,12 @@ void preparer_reset(struct preparer *preparer, uint32_t device, int mode)
     work->is_reset = true;
     work->mode = mode;
     enqueue(preparer, work);
+}
+
+void preparer_tell(struct preparer *preparer, void *user, void (*told)(void *user, uint32_t device))
+{
+    preparer->user = user;
+    preparer->told = told;
 }
 
 struct preparer *preparer_create(const struct prepare_options *options)

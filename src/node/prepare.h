@@ -52,6 +52,10 @@ void preparer_start(struct preparer *preparer, const struct state *state, const 
 bool preparer_cancel(struct preparer *preparer, uint64_t job, uint32_t attempt);
 /* Set the compute mode of a device of which no job holds a part. */
 void preparer_reset(struct preparer *preparer, uint32_t device, int mode);
+/* told is called from the loop when the MPS server of a device has ended, or its compute mode was
+ * set; NULL: no longer. */
+void preparer_tell(struct preparer *preparer, void *user,
+                   void (*told)(void *user, uint32_t device));
 /* Whether the process is the MPS server of a device of this node (its place in the options).
  * NULL has none. */
 bool preparer_is_server(const struct preparer *preparer, uint32_t device, uint32_t pid);

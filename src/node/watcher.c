@@ -9,6 +9,7 @@
 
 #include "io/log.h"
 #include "node/kubelet_devices.h"
+#include "node/prepare.h"
 #include "node/slurm_process.h"
 #include "node/watcher_inside.h"
 
@@ -677,6 +678,8 @@ int watcher_create(const struct watcher_options *options, struct watcher **ret, 
                                        .notify = notify,
                                        .user = watcher };
     int code = sampler_create(&sampler, &watcher->sampler, err);
+    if (options->preparer)
+        preparer_tell(options->preparer, watcher, watcher_look_again);
     if (code == 0)
         uv_timer_start(&watcher->timer, on_timer, 0, EVERY_MS);
     return code;
@@ -694,6 +697,8 @@ bool watcher_destroy(struct watcher *watcher)
 {
     if (!watcher)
         return true;
+    if (watcher->options.preparer)
+        preparer_tell(watcher->options.preparer, NULL, NULL);
     uv_timer_stop(&watcher->timer);
     uv_timer_stop(&watcher->soon);
     health_commands_destroy(watcher->commands);

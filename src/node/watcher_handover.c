@@ -312,6 +312,17 @@ static void on_soon(uv_timer_t *timer)
     }
 }
 
+void watcher_look_again(void *user, uint32_t device)
+{
+    struct watcher *watcher = user;
+    struct watched *watched = &watcher->devices[device];
+
+    if (!watched->handover.is_open)
+        return;
+    handover_renew(&watched->handover, sampler_now());
+    watcher_ask(watcher, watched);
+}
+
 void watcher_hand_over(struct watcher *watcher, struct watched *watched)
 {
     struct handover *handover = &watched->handover;

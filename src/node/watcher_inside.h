@@ -103,6 +103,9 @@ bool watcher_news(struct watcher *watcher, struct watched *watched, char *sick, 
 void watcher_report(struct watcher *watcher, struct watched *watched);
 
 /* Read the device now. */
+/* What tarn had on the device between two jobs has ended: a job that waits for it waits for no
+ * later look. */
+void watcher_look_again(void *watcher, uint32_t device);
 void watcher_ask(struct watcher *watcher, const struct watched *watched);
 
 /* watcher_handover.c */

@@ -62,7 +62,6 @@ struct brain {
     uint64_t number;          /* unique in this process */
     uint64_t plans;
     uint64_t passed;    /* edges of the agenda that were handled */
-    uint64_t world;     /* counts changes of nodes, pools and limits */
     uint64_t changes;   /* counts all changes, for followers (inquiry.h) */
     uint64_t made;      /* value of `changes` when the layout was made */
     usec_t review;      /* the next plan that the passing of time alone requires */

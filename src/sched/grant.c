@@ -104,7 +104,7 @@ bool brain_fits_somewhere(struct brain *brain, const struct pending_bucket *buck
  * its turn would never be over. */
 bool brain_is_possible(struct brain *brain, const struct job *job)
 {
-    const struct why *why = admissions_ask(&brain->admissions, brain->state, brain->world, job);
+    const struct why *why = admissions_ask(&brain->admissions, brain->state, job);
 
     return !why_is_never(why->kind) && !why_is_of_pool(why->kind) && why->kind != WHY_UNUSABLE;
 }

@@ -298,7 +298,6 @@ static void note_world(struct brain *brain, const struct event *event)
     int64_t queue =
         event->kind == EVENT_QUEUE ? state_find_queue(brain->state, event->queue.name) : -1;
 
-    brain->world++;
     brain->is_moved |= moves(brain, event);
     brain->is_going |= event->kind == EVENT_NODE && event->node.going_at > 0;
     brain->is_sick |= event->kind == EVENT_SETTINGS || makes_sick(brain->state, event);
@@ -316,7 +315,6 @@ static void note_hours(struct brain *brain)
     if (brain->passed == state->agenda.passed)
         return;
     brain->passed = state->agenda.passed;
-    brain->world++;
     brain->is_dirty = true;
     for (size_t i = 0; i < state->pools.count; i++)
         brain->is_moved |= state->pools.items[i].during.count > 0;

@@ -2,10 +2,12 @@
 #include "wire/json.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/character.h"
 #include "base/mem.h"
 #include "wire/json_plain.h"
 #include "wire/yaml.h"
@@ -67,6 +69,40 @@ static int append(const char *bytes, size_t length, void *user)
 void json_add(const json_t *value, struct text *out)
 {
     json_dump_callback(value, append, out, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+}
+
+static void add_escaped(struct text *out, uint32_t c)
+{
+    if (c >= 0x10000)
+        text_printf(out, "\\u%04" PRIx32 "\\u%04" PRIx32, 0xd800 + ((c - 0x10000) >> 10),
+                    0xdc00 + (c & 0x3ff));
+    else
+        text_printf(out, "\\u%04" PRIx32, c);
+}
+
+void json_add_visible(const json_t *value, size_t flags, struct text *out)
+{
+    AUTO_RELEASE(text) struct text plain = { 0 };
+    uint32_t before = 0;
+    size_t step;
+
+    json_dump_callback(value, append, &plain, flags);
+    for (size_t at = 0; at < plain.length; at += step) {
+        uint32_t c = character_decode(plain.bytes + at, plain.length - at, &step);
+        if (c != '\n' && character_is_control(before, c))
+            add_escaped(out, c);
+        else
+            text_add_bytes(out, plain.bytes + at, step);
+        before = c;
+    }
+}
+
+void json_print(const json_t *value, size_t flags)
+{
+    AUTO_RELEASE(text) struct text text = { 0 };
+
+    json_add_visible(value, flags, &text);
+    puts(text_string(&text));
 }
 
 json_t *json_names(const char *names)

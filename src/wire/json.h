@@ -42,6 +42,11 @@ int json_parse(const char *text, size_t length, size_t size_max, const char *sou
 /* The value as compact JSON, as the API gives it. */
 void json_add(const json_t *value, struct text *out);
 
+/* The value for a terminal, with jansson's flags: control and invisible characters, which
+ * other users may have chosen, are \uXXXX. A program that reads it gets the same strings. */
+void json_add_visible(const json_t *value, size_t flags, struct text *out);
+void json_print(const json_t *value, size_t flags); /* to standard output, with a newline */
+
 /* "a,b" as a list; new. NULL: none. */
 json_t *json_names(const char *names);
 

@@ -179,6 +179,42 @@ bool name_is_valid(const char *name)
            strcmp(name, "..") != 0;
 }
 
+int reader_check_line(const struct reader *reader, const json_t *object, const char *key,
+                      const char *text)
+{
+    char words[CONTROL_WORDS_SIZE];
+
+    if (!string_tell_control(text, words))
+        return 0;
+    return reader_fail(reader, -EINVAL, object, key, "%s; expected one line of visible characters",
+                       words);
+}
+
+int reader_line(const struct reader *reader, const json_t *object, const char *key,
+                size_t length_max, const char **ret)
+{
+    const char *text = NULL;
+
+    int code = reader_string(reader, object, key, length_max, &text);
+    if (code == 0 && text)
+        code = reader_check_line(reader, object, key, text);
+    if (code == 0 && text)
+        *ret = text;
+    return code;
+}
+
+static int fail_name(const struct reader *reader, const json_t *object, const char *key,
+                     const char *name)
+{
+    char words[CONTROL_WORDS_SIZE];
+    const char *odd = string_tell_control(name, words);
+
+    return reader_fail(
+        reader, -EINVAL, object, key,
+        "'%.80s' is not a valid name%s%s; expected 1 to %d letters, digits and '._-+@'", name,
+        odd ? ": " : "", odd ? odd : "", NAME_MAX_BYTES);
+}
+
 int reader_name(const struct reader *reader, const json_t *object, const char *key,
                 const char **ret)
 {
@@ -188,10 +224,7 @@ int reader_name(const struct reader *reader, const json_t *object, const char *k
     if (code < 0 || !name)
         return code;
     if (!name_is_valid(name))
-        return reader_fail(
-            reader, -EINVAL, object, key,
-            "'%.80s' is not a valid name; expected 1 to %d letters, digits and '._-+@'", name,
-            NAME_MAX_BYTES);
+        return fail_name(reader, object, key, name);
     *ret = name;
     return 0;
 }
@@ -310,10 +343,7 @@ static int check_list_name(const struct reader *reader, const json_t *object, co
                            reader_kind(item));
     const char *name = json_string_value(item);
     if (!name_is_valid(name))
-        return reader_fail(
-            reader, -EINVAL, object, key,
-            "'%.80s' is not a valid name; expected 1 to %d letters, digits and '._-+@'", name,
-            NAME_MAX_BYTES);
+        return fail_name(reader, object, key, name);
     for (size_t i = 0; i < count; i++) {
         if (strcmp(before[i], name) == 0)
             return reader_fail(reader, -EINVAL, object, key, "'%s' is given twice", name);

@@ -57,6 +57,11 @@ int reader_string(const struct reader *reader, const json_t *object, const char 
                   size_t length_max, const char **ret);
 int reader_name(const struct reader *reader, const json_t *object, const char *key,
                 const char **ret);
+/* A string that other users are shown, without control characters (base/character.h). */
+int reader_line(const struct reader *reader, const json_t *object, const char *key,
+                size_t length_max, const char **ret);
+int reader_check_line(const struct reader *reader, const json_t *object, const char *key,
+                      const char *text);
 int reader_bool(const struct reader *reader, const json_t *object, const char *key, bool *ret);
 int reader_integer(const struct reader *reader, const json_t *object, const char *key, int64_t min,
                    int64_t max, int64_t *ret);

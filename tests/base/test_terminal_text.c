@@ -54,6 +54,7 @@ static void lines_are_as_a_terminal_shows_them_last(void **state)
         { "a\xe2\x80\xae"
           "b\n",
           "a?b\n" },
+        { "a\u200b\U000e0041\ufeff \u28ff\u2800|❤\ufe0f\n", "a??? \u28ff\u2800|❤\ufe0f\n" },
         { "cut " ESC "]0;never ended\nnext\n", "cut\nnext\n" },
         { "end " ESC "[", "end\n" },
     };
@@ -122,6 +123,7 @@ static void no_bytes_act_on_a_terminal(void **state)
             size_t end = strspn(at + 2, "0123456789;:");
             assert_true(at[1] == '[' && strchr("mKABCDG", at[2 + end]) && at[2 + end]);
         }
+        assert_true(string_is_utf8(text_string(&passed), passed.length));
         assert_null(strstr(text_string(&passed), "\xc2\x9b"));
         assert_null(strchr(text_string(&passed), '\a'));
     }
@@ -130,14 +132,18 @@ static void no_bytes_act_on_a_terminal(void **state)
 static void colors_of_a_stream_pass(void **state)
 {
     static const char bytes[] =
-        ESC "[1;31mred" ESC "[0m \xc2\xb5\r" ESC "[K" ESC "]0;t\a" ESC "[2J" ESC "[?1049h.\n";
+        ESC "[1;31mred" ESC "[0m \xc2\xb5\r" ESC "[K" ESC "]0;t\a" ESC "[2J" ESC "[?1049h.\n"
+            "a\u202eb\u200b\u28ff❤\ufe0f\xff\xc2\x9b"
+            "1mcaf\xe9\n";
     struct terminal_filter filter = { 0 };
     AUTO_RELEASE(text) struct text out = { 0 };
     (void)state;
 
     for (size_t i = 0; i < sizeof(bytes) - 1; i++)
         terminal_filter_add(&filter, &out, bytes + i, 1);
-    assert_string_equal(text_string(&out), ESC "[1;31mred" ESC "[0m \xc2\xb5\r" ESC "[K.\n");
+    assert_string_equal(text_string(&out), ESC "[1;31mred" ESC "[0m \xc2\xb5\r" ESC "[K.\n"
+                                               "a?b?\u28ff❤\ufe0f?"
+                                               "1mcaf?\n");
 }
 
 int main(void)

@@ -152,6 +152,9 @@ static void words_of_others_are_made_fit_for_people(void **state)
         { "\xe2\x81\xa6\xd8\x9c\xe2\x80\x8f\xe2\x80\xa8", 80,
           "????" }, /* U+2066, 61C, 200F, 2028 */
         { "\xe2\x80\x93\xe2\x80\x8d", 80, "\xe2\x80\x93\xe2\x80\x8d" }, /* a dash, a joiner */
+        { "a\xe2\x80\x8d", 80, "a?" },
+        { "a\u200bb\ufeff\u00ad\u3164", 80, "a?b???" },
+        { "\U000e0041", 80, "?" },
     };
     (void)state;
 

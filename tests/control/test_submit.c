@@ -574,6 +574,48 @@ static json_t *times(size_t count, const char *yaml)
     return list;
 }
 
+static void rename_models(struct desk *desk, const char *model)
+{
+    for (size_t i = 0; i < desk->state->devices.count; i++) {
+        struct event event = { .kind = EVENT_DEVICE };
+        state_describe_device(desk->state, &desk->state->devices.items[i], &event.device);
+        event.device.model = model;
+        desk_tell(desk, event);
+    }
+}
+
+/* To place a job in an empty cluster costs as much as the cluster is large. */
+static void what_could_ever_run_is_found_once_for_each_world(void **state)
+{
+    static const char yaml[] = "{" JOB ", gpus: 'h100:2'}";
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    uint64_t id = desk_submit(desk, &desk->ana, yaml);
+    struct class *class = desk->state->classes.classes.items[state_job(desk->state, id)->class];
+    struct error err;
+
+    assert_int_equal(class->possible.world, 0); /* there was no class at its submission */
+    desk_submit(desk, &desk->ana, yaml);
+    assert_int_equal(class->possible.world, state_world(desk->state));
+    assert_int_equal(class->possible.queue, QUEUE_DEFAULT);
+
+    rename_models(desk, "b200");
+    assert_int_not_equal(class->possible.world, state_world(desk->state));
+    assert_int_equal(submit_yaml(desk, &desk->ana, yaml, &err), REFUSED_NEVER);
+    class->possible.world = state_world(desk->state); /* as if it had been found */
+    assert_int_equal(submit_yaml(desk, &desk->ana, yaml, &err), 0);
+    class->possible.queue = QUEUE_DEFAULT + 1; /* of another queue it says nothing, */
+    assert_int_equal(submit_yaml(desk, &desk->ana, yaml, &err), REFUSED_NEVER);
+    class->possible.queue = QUEUE_DEFAULT;
+    class->possible.is_preemptible = true; /* nor of the other jobs */
+    assert_int_equal(submit_yaml(desk, &desk->ana, yaml, &err), REFUSED_NEVER);
+
+    rename_models(desk, "h100");
+    desk_submit(desk, &desk->ana, yaml);
+    assert_int_equal(class->possible.world, state_world(desk->state));
+    assert_false(class->possible.is_preemptible);
+}
+
 static void limits_of_a_request(void **state)
 {
     (void)state;
@@ -660,6 +702,7 @@ int main(void)
         cmocka_unit_test(a_share_by_mps_needs_mps),
         cmocka_unit_test(parts_of_devices_are_those_that_the_engine_offers),
         cmocka_unit_test(parts_that_the_engine_does_not_offer_are_refused),
+        cmocka_unit_test(what_could_ever_run_is_found_once_for_each_world),
         cmocka_unit_test(limits_of_a_request),
         cmocka_unit_test(one_user_cannot_take_all_labels),
         cmocka_unit_test(one_user_has_a_part_of_the_jobs_only),

@@ -32,6 +32,21 @@ static void all_well_the_first_look_says_so(void **state)
     assert_string_equal(handover.words, "");
 }
 
+static void after_the_server_has_ended_only_later_looks_count(void **state)
+{
+    struct handover handover = { 0 };
+    struct handover_look look = look_at(11);
+    (void)state;
+
+    handover_begin(&handover, 7, 10);
+    handover_renew(&handover, 12);
+    handover_judge(&handover, &look);
+    assert_true(handover.is_open);
+    look.began = 13;
+    assert_false(handover_judge(&handover, &look));
+    assert_false(handover.is_open);
+}
+
 static void a_look_that_began_before_says_nothing(void **state)
 {
     struct handover handover = { 0 };
@@ -193,6 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_well_the_first_look_says_so),
+        cmocka_unit_test(after_the_server_has_ended_only_later_looks_count),
         cmocka_unit_test(a_look_that_began_before_says_nothing),
         cmocka_unit_test(what_is_left_is_named),
         cmocka_unit_test(without_a_job_before_only_its_processes_count),

@@ -276,15 +276,28 @@ def test_a_submission_names_the_secrets_that_are_kept(shell):
 
 def test_what_other_users_wrote_cannot_act_on_the_terminal(shell):
     """Paths, arguments and environment may have any bytes: escape sequences, and what turns text around."""
-    odd = "a\x1b]0;taken\x07b\u202egpj\u2066c"
+    odd = "a\x1b]0;taken\x07b\u202egpj\u2066c\u200bd\ufeff\u00ad\u3164\U000e0041"
+    unseen = set("\x1b\x07\u202e\u2066\u200b\ufeff\u00ad\u3164\U000e0041")
     number = int(shell.out("submit", "--parsable", "-o", os.path.join(shell.work, odd + ".out"), "--", "/bin/true", odd))
     shell.run("wait", number)
     for words in (["show", number], ["why", number], ["ls", "-a"], ["wait", number]):
         done = shell.run(*words, status=None)
         said = done.stdout + done.stderr
-        assert not set(said) & set("\x1b\x07\u202e\u2066"), (words, said)
-    assert "a?]0;taken?b?gpj?c" in shell.out("show", number)
-    assert json.loads(shell.out("show", number, "--json"))["launch"]["command"][1] == odd  # programs get it as it is
+        assert not set(said) & unseen, (words, said)
+    assert "a?]0;taken?b?gpj?c?d????" in shell.out("show", number)
+    shown = shell.out("show", number, "--json")
+    assert not set(shown) & unseen, shown
+    assert json.loads(shown)["launch"]["command"][1] == odd  # programs get it as it is
+
+
+def test_names_that_look_the_same_are_refused(shell):
+    for name, where in (("train\u200b", "the character U+200B at position 6"), ("\ufefftrain", "the character U+FEFF at position 1"),
+                        ("tra\u00adin", "the character U+00AD at position 4"), ("t\U000e0041", "the character U+E0041 at position 2")):
+        assert where in shell.refused(1, "submit", "--name", name, "--", "true"), name
+        assert where in shell.refused(1, "submit", "--comment", name, "--", "true"), name
+        assert where in shell.refused(1, "submit", "-p", name, "--", "true"), name
+    assert "train?: no such script" in shell.refused(1, "submit", "train\u200b")
+    shell.out("submit", "--name", "می\u200cخواهم ❤\ufe0f", "--", "true")
 
 
 def test_words_of_other_programs_lead_to_the_command(shell):

@@ -172,7 +172,7 @@ def test_a_budget_that_is_spent_is_told(machine, hook):
     ({"name": "hot", "for": "2 years"}, "for"),
     ({"name": "hot", "for": "0s"}, "for: expected a time"),
     ({"name": "hot", "for": "2h", "subject": ""}, "subject"),
-    ({"name": "hot", "for": "2h", "comment": "a\nb"}, "comment: expected one line"),
+    ({"name": "hot", "for": "2h", "comment": "a\nb"}, "comment: the character U+000A at position 2; expected one line"),
     ({"name": "hot", "for": "2h", "coment": "x"}, "did you mean 'comment'"),
 ])
 def test_a_silence_that_makes_no_sense_is_refused(daemon, body, words):

@@ -435,6 +435,17 @@ def test_a_script_with_tasks_is_the_same_for_tarn_submit(cluster):
     assert cluster.api.output(plain).endswith("plain\n")
 
 
+def test_invisible_characters_of_paths_and_arguments_are_shown(cluster):
+    odd = "a\u200bb\u202ec\U000e0041"
+    number = cluster.out("submit", "--parsable", "-o", os.path.join(cluster.work, odd), "--", "/bin/true", odd).strip()
+    cluster.api.wait_end(number)
+    for words in (["scontrol", "show", "job", number], ["squeue", "-h", "-t", "all", "-j", number, "-o", "%o|%Z"],
+                  ["sacct", "-P", "-j", number, "-o", "JobID,JobName,WorkDir"]):
+        said = cluster.slurm(*words, status=None).stdout
+        assert said and not set(said) & (set(odd) - set("abc")), (words, said)
+    assert "a?b?c?" in cluster.slurm("scontrol", "show", "job", number).stdout
+
+
 def test_squeue_lists_what_waits_and_runs(cluster):
     first = cluster.slurm("sbatch", "--parsable", "-J", "first", "-c", "0.1", "-t", "2:00:00", "--gpus", "3", "--wrap", "sleep 1000").stdout.strip()
     cluster.api.wait_state(first, "running")

@@ -68,10 +68,10 @@ def test_a_link_changes_the_user_of_a_session_only_if_the_person_agrees(box, bro
 
 
 def test_paths_of_others_have_no_effect_on_the_page(page, box):
-    number = box.daemon.api.submit(command=["true"], output=box.root + "/\u202etxt.exe\x1b[31m")
+    number = box.daemon.api.submit(command=["true"], output=box.root + "/\u202etxt.exe\x1b[31m\u200b\u3164\U000e0041.❤\ufe0fa\u200d")
     box.daemon.api.wait_end(number)
     page.go("job/%d" % number)
-    page.wait_for(box.root + "/?txt.exe?[31m")
+    page.wait_for(box.root + "/?txt.exe?[31m???.❤\ufe0fa?")
     assert "\u202e" not in page.text() and "\x1b" not in page.text()
 
 

@@ -180,9 +180,28 @@ static void refusals_say_where(void **state)
     }
 }
 
+static void json_for_a_terminal_shows_every_character(void **state)
+{
+    AUTO(json)
+    json_t *value = json_pack("{s:s, s:[s, s]}", "a\u202e", "x\xc2\x9by\x7f\u200b\ufeff", "b",
+                              "\U000e0041", "caf\u00e9 \u3042 ❤\ufe0f \t");
+    AUTO_RELEASE(text) struct text text = { 0 }, lines = { 0 };
+    (void)state;
+
+    json_add_visible(value, JSON_COMPACT, &text);
+    assert_string_equal(
+        text.bytes, "{\"a\\u202e\":\"x\\u009by\\u007f\\u200b\\ufeff\",\"b\":[\"\\udb40\\udc41\","
+                    "\"caf\u00e9 \u3042 ❤\ufe0f \\t\"]}");
+    AUTO(json) json_t *again = json_loadb(text.bytes, text.length, 0, NULL);
+    assert_true(json_equal(value, again));
+    json_add_visible(value, JSON_INDENT(1), &lines);
+    assert_non_null(strchr(lines.bytes, '\n'));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(json_for_a_terminal_shows_every_character),
         cmocka_unit_test(plain_text_is_parsed_as_by_jansson),
         cmocka_unit_test(what_is_not_plain_is_left_to_jansson),
         cmocka_unit_test(changed_text_is_never_parsed_otherwise),

@@ -471,6 +471,7 @@ static void begin_may_be_a_delay_or_a_time(void **state)
 }
 
 #define TIME_EXPECTED "not a time; expected one like now+1h, 14:30 or 2030-01-31T08:00"
+#define VISIBLE       "expected one line of visible characters"
 #define NAME_EXPECTED "expected 1 to 63 letters, digits and '._-+@'"
 
 static const struct {
@@ -504,7 +505,7 @@ static const struct {
       "x.yaml: stage a/b: not a valid name of a stage; " NAME_EXPECTED },
     { "name: ' '\nrun: x\n", "x.yaml:1: name: ' ' is not a valid name; expected 1 to 255 bytes, "
                              "not only blanks, . or .." },
-    { "name: \"a\\tb\"\nrun: x\n", "x.yaml:1: name: a control character in it" },
+    { "name: \"a\\tb\"\nrun: x\n", "x.yaml:1: name: the character U+0009 at position 2; " VISIBLE },
     { "run: x\nqueue: ..\n", "x.yaml:2: queue: '..' is not a valid name; " NAME_EXPECTED },
     { "run: x\nqueue: 5\n", "x.yaml:2: queue: expected a string, not a number" },
     { "run: [x]\n", "x.yaml:1: run: expected a string, not a list" },
@@ -614,15 +615,37 @@ static const struct {
     { "run: x\nmatrix: {a: [1, \"1\"]}\n", "x.yaml:2: matrix: a: '1' is given twice" },
     { "run: x\nmatrix: {a: [\"x/y\", \"x y\"]}\n", "x.yaml:2: matrix: a: 'x/y' and 'x y' are the "
                                                    "same as a file name" },
-    { "run: x\nmatrix: {a: [\"x\\ty\"]}\n", "x.yaml:2: matrix: a: a control character in a value" },
+    { "run: x\nmatrix: {a: [\"x\\ty\"]}\n",
+      "x.yaml:2: matrix: a: the character U+0009 at position 2; " VISIBLE },
     { "run: x\nmatrix: {a: [\"\\u007f\"]}\n",
-      "x.yaml:2: matrix: a: a control character in a value" },
+      "x.yaml:2: matrix: a: the character U+007F at position 1; " VISIBLE },
     { "run: x\nmatrix: {a: [\"\\u0080\"]}\n",
-      "x.yaml:2: matrix: a: a control character in a value" },
+      "x.yaml:2: matrix: a: the character U+0080 at position 1; " VISIBLE },
     { "run: x\nmatrix: {a: [\"x\\u009fy\"]}\n",
-      "x.yaml:2: matrix: a: a control character in a value" },
-    { "run: x\ncomment: \"a\\u009b2J\"\n", "x.yaml:2: comment: a control character in it" },
-    { "run: x\ncomment: \"a\\eb\"\n", "x.yaml:2: comment: a control character in it" },
+      "x.yaml:2: matrix: a: the character U+009F at position 2; " VISIBLE },
+    { "run: x\ncomment: \"a\\u009b2J\"\n",
+      "x.yaml:2: comment: the character U+009B at position 2; " VISIBLE },
+    { "run: x\ncomment: \"a\\eb\"\n",
+      "x.yaml:2: comment: the character U+001B at position 2; " VISIBLE },
+    { "run: x\ncomment: \"nine\\u200b\"\n",
+      "x.yaml:2: comment: the character U+200B at position 5; " VISIBLE },
+    { "run: x\nname: \"\\u3042\\ufeff\"\n",
+      "x.yaml:2: name: the character U+FEFF at position 2; " VISIBLE },
+    { "run: x\nname: \"soft\\u00adly\"\n",
+      "x.yaml:2: name: the character U+00AD at position 5; " VISIBLE },
+    { "run: x\nname: \"tag\\U000e0041\"\n",
+      "x.yaml:2: name: the character U+E0041 at position 4; " VISIBLE },
+    { "run: x\nname: \"\\u3164\"\n",
+      "x.yaml:2: name: the character U+3164 at position 1; " VISIBLE },
+    { "run: x\nname: \"b\\u200db\"\n",
+      "x.yaml:2: name: the character U+200D at position 2; " VISIBLE },
+    { "run: x\nname: \"\\u2800\\u3000 \"\n",
+      "x.yaml:2: name: '\u2800\u3000 ' is not a valid name; expected 1 to 255 bytes, "
+      "not only blanks, . or .." },
+    { "run: x\nname: ${a}\nmatrix: {a: [\"x\\u2060\"]}\n",
+      "x.yaml:3: matrix: a: the character U+2060 at position 2; " VISIBLE },
+    { "run: x\nqueue: \"fast\\u200b\"\n", "x.yaml:2: queue: 'fast\u200b' is not a valid name: the "
+                                          "character U+200B at position 5; " NAME_EXPECTED },
     { "run: x ${lrs}\nmatrix: {lrs2: [1], lr: [1]}\n",
       "x.yaml:1: run: ${lrs} is not in the matrix; did you mean ${lrs2}? (a variable of the shell "
       "is $lrs)" },

@@ -156,8 +156,8 @@ static int read_issue(struct call *call, struct issuing *issuing)
     if (code == 0)
         code = reader_check_keys(&reader, call->body, keys);
     if (code == 0)
-        code = reader_string(&reader, call->body, "name", TOKEN_NAME_MAX, &name);
-    if (code == 0 && name && (!name[0] || string_has_control(name)))
+        code = reader_line(&reader, call->body, "name", TOKEN_NAME_MAX, &name);
+    if (code == 0 && name && !name[0])
         code = reader_fail(&reader, REFUSED_BAD, call->body, "name", "expected one line");
     if (code == 0)
         code = read_scope(&reader, call->body, who, wish);

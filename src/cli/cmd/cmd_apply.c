@@ -290,9 +290,7 @@ static void add_scalar(struct text *text, const json_t *value)
         text_add(text, string);
         return;
     }
-    AUTO_FREE char *bytes =
-        json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
-    text_add(text, bytes ? bytes : "null");
+    json_add_visible(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15), text);
 }
 
 /* Maps by lines, lists of what is no map in one; the depth is that of a configuration. */

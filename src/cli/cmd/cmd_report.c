@@ -198,7 +198,7 @@ static void put_value(const json_t *value)
     else if (json_is_number(value))
         printf("%.9g", json_number_value(value));
     else if (json_is_string(value))
-        put_cell(json_string_value(value));
+        put_cell(value_text(value));
 }
 
 /* An empty field is an unknown value. */

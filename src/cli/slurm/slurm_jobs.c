@@ -467,9 +467,9 @@ static void add_command(const json_t *job, struct text *text)
 
     json_array_foreach(words, i, word)
     {
-        is_shown |= strcmp(json_string_value(word), script) == 0;
+        is_shown |= strcmp(value_text(word), script) == 0;
         if (is_shown)
-            text_printf(text, "%s%s", text->length > 0 ? " " : "", json_string_value(word));
+            text_printf(text, "%s%s", text->length > 0 ? " " : "", value_text(word));
     }
     if (json_array_size(words) == 0)
         text_add(text, "N/A");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/health/handover.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -14,6 +15,12 @@ void handover_begin(struct handover *handover, uint64_t job, usec_t now)
     handover->reset = 0;
     handover->since = now;
     handover->job = job;
+}
+
+void handover_renew(struct handover *handover, usec_t now)
+{
+    assert(handover->is_open);
+    handover->since = now;
 }
 
 /* The administrator may change the mode at any time: the last counts. */

@@ -10,7 +10,8 @@
  * so. If the compute mode cannot be restored, it is accepted after a while: that harms less than a
  * device that no job can use.
  *
- * Order of calls:  begin, judge* until is_open is not set; judge at other times learns usual values
+ * Order of calls:  begin, (renew | judge)* until is_open is not set; judge at other times learns
+ * usual values
  */
 
 #include <stdbool.h>
@@ -46,6 +47,9 @@ struct handover_look {
 };
 
 void handover_begin(struct handover *handover, uint64_t job, usec_t now);
+
+/* What tarn itself had on the device has ended: checks that began earlier do not count. */
+void handover_renew(struct handover *handover, usec_t now);
 
 /* Whether anything is left there; words say what. A look from before begin changes nothing. */
 bool handover_judge(struct handover *handover, const struct handover_look *look);

@@ -187,26 +187,51 @@ static struct class *create(const struct request *shape)
     return class;
 }
 
-uint32_t class_claim(struct class_table *table, const struct request *request)
+/* The request as that of a class; roles has the room for its roles. */
+static struct request shape_of(const struct request *request, struct role *roles)
 {
-    struct role roles[REQUEST_ROLES_MAX];
     struct request shape = *request;
+
     shape.max_duration = USEC_NEVER;
     if (shape.roles_count > 0)
         copy_roles(roles, &shape);
     shape.roles = shape.roles_count > 0 ? roles : NULL;
-    uint64_t hash = hash_of(&shape);
-    uint64_t first = 0;
+    return shape;
+}
 
-    map_get(&table->by_hash, hash, &first);
-    for (uint64_t at = first; at != 0; at = class_of(table, at)->next_alike) {
-        struct class *class = class_of(table, at);
-        if (class_is_same(&class->request, &shape)) {
-            class->references++;
-            return (uint32_t)at - 1;
-        }
+/* Its number, plus one; 0: none. ret_first: of the first one with its hash. */
+static uint64_t find(const struct class_table *table, const struct request *shape, uint64_t hash,
+                     uint64_t *ret_first)
+{
+    *ret_first = 0;
+    map_get(&table->by_hash, hash, ret_first);
+    for (uint64_t at = *ret_first; at != 0; at = class_of(table, at)->next_alike) {
+        if (class_is_same(&class_of(table, at)->request, shape))
+            return at;
     }
+    return 0;
+}
 
+struct class *class_find(const struct class_table *table, const struct request *request)
+{
+    struct role roles[REQUEST_ROLES_MAX];
+    struct request shape = shape_of(request, roles);
+    uint64_t first, found = find(table, &shape, hash_of(&shape), &first);
+
+    return found != 0 ? class_of(table, found) : NULL;
+}
+
+uint32_t class_claim(struct class_table *table, const struct request *request)
+{
+    struct role roles[REQUEST_ROLES_MAX];
+    struct request shape = shape_of(request, roles);
+    uint64_t hash = hash_of(&shape), first;
+    uint64_t found = find(table, &shape, hash, &first);
+
+    if (found != 0) {
+        class_of(table, found)->references++;
+        return (uint32_t)found - 1;
+    }
     struct class *class = create(&shape);
     class->labels = take_labels(table, shape.labels, shape.label_count);
     class->apart = take_labels(table, shape.apart, shape.apart_count);

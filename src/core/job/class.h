@@ -16,6 +16,13 @@
 #include "base/mem.h"
 #include "core/job/request.h"
 
+/* Where an empty cluster could hold its jobs, as found last (control/lookup.h). */
+struct class_possible {
+    uint64_t world; /* state_world() of then; 0: not found yet */
+    uint32_t queue;
+    bool is_preemptible;
+};
+
 struct class
 {
     struct request request;
@@ -23,6 +30,7 @@ struct class
     uint64_t labels, apart; /* of the request, as bits (class_label_bits) */
     uint32_t references;
     uint32_t next_alike; /* number of the next one with the same hash, plus one; 0: last */
+    struct class_possible possible;
     /* Followed by the roles and the conditions, if any. */
 };
 
@@ -60,6 +68,8 @@ static inline bool class_labels_fit(const struct class_table *table, const struc
 
 /* Whether they would be one class. */
 bool class_is_same(const struct request *a, const struct request *b);
+/* The one of such requests; NULL: no job has it. */
+struct class *class_find(const struct class_table *table, const struct request *request);
 uint32_t class_claim(struct class_table *table, const struct request *request);
 void class_release(struct class_table *table, uint32_t number);
 static inline const struct request *class_request(const struct class_table *table, uint32_t number)

@@ -78,6 +78,7 @@ struct state {
     bool has_others;          /* there are devices other than GPUs */
     bool charges_nodes;       /* prices of nodes apply; decided at the last BOOT */
     int64_t node_price_least; /* of those that apply; 0: there is none */
+    uint64_t world;           /* counts the events that are of the world */
     struct agenda agenda;
     struct holdings holdings;
     LIST(char *) users;
@@ -129,6 +130,12 @@ enum { NODE_PRICE_BRAIN = 10 };
 struct state *state_create(void);
 void state_destroy(struct state *state);
 DEFINE_AUTO(state)
+
+/* Another number after each change of nodes, devices, pools, queues, settings or hours. */
+static inline uint64_t state_world(const struct state *state)
+{
+    return 1 + state->world + state->agenda.passed;
+}
 
 int state_apply(struct state *state, const struct event *event, struct error *err);
 

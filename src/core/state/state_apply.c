@@ -39,6 +39,8 @@ int state_apply(struct state *state, const struct event *event, struct error *er
         note_receipt(state, &event->receipt);
         return 0;
     }
-    return event_is_of_world(event->kind) ? fold_world(state, event, err)
-                                          : fold_job(state, event, err);
+    if (!event_is_of_world(event->kind))
+        return fold_job(state, event, err);
+    state->world++;
+    return fold_world(state, event, err);
 }

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "wire/json.h"
+
 static bool any_bad;
 static json_t *report; /* NULL: people read it */
 
@@ -34,8 +36,7 @@ void finding_say(enum grade grade, const char *what, const char *format, ...)
 bool findings_end(void)
 {
     if (report) {
-        json_dumpf(report, stdout, JSON_INDENT(2));
-        putchar('\n');
+        json_print(report, JSON_INDENT(2));
         json_decref(report);
     }
     return !any_bad;

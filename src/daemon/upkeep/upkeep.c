@@ -17,6 +17,7 @@
 #include "io/file.h"
 #include "store/journal.h"
 #include "store/side.h"
+#include "wire/json.h"
 
 enum { STATE, ACCEPT };
 enum { LOG_BYTES_MAX = 1 << 30 };
@@ -37,8 +38,7 @@ static void print_json(const char *dir, const struct state_summary *summary, con
         json_pack("{s:s, s:I, s:I, s:s*}", "dir", dir, "records", (json_int_t)summary->records,
                   "jobs_left", (json_int_t)summary->jobs_left, "replaced", aside);
 
-    json_dumpf(said, stdout, JSON_INDENT(2));
-    putchar('\n');
+    json_print(said, JSON_INDENT(2));
     json_decref(said);
 }
 

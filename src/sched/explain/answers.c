@@ -94,7 +94,7 @@ static void why_no_room(struct inquiry *inquiry, const struct brain *brain, cons
     struct brain *own = inquiry_follow(inquiry, brain);
     struct place_query query = brain_query(own, job);
     const struct why *admitted =
-        why->at == 0 ? admissions_ask(&own->admissions, own->state, own->world, job) : NULL;
+        why->at == 0 ? admissions_ask(&own->admissions, own->state, job) : NULL;
     usec_t at = why->at;
 
     if (admitted && admitted->kind != WHY_NONE) {

@@ -233,7 +233,7 @@ void sched_admit(const struct state *state, const struct request *request, uint3
 enum { ADMISSIONS_MOST = 4096 };
 
 const struct why *admissions_ask(struct admissions *admissions, const struct state *state,
-                                 uint64_t world, const struct job *job)
+                                 const struct job *job)
 {
     const struct class *class = state->classes.classes.items[job->pending_bucket->class];
     uint64_t key = class->serial << 17 | (uint64_t)job->queue << 1 | job->is_preemptible;
@@ -241,6 +241,7 @@ const struct why *admissions_ask(struct admissions *admissions, const struct sta
     struct why why;
 
     assert(job->queue < 1 << 16);
+    uint64_t world = state_world(state);
     if (admissions->world != world || admissions->answers.count == ADMISSIONS_MOST) {
         admissions_release(admissions);
         admissions->world = world;

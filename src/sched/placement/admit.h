@@ -18,12 +18,12 @@ void sched_admit(const struct state *state, const struct request *request, uint3
 struct admissions {
     struct map places; /* indices */
     LIST(struct why) answers;
-    uint64_t world; /* that the answers are for; it counts changes of nodes, pools and limits */
+    uint64_t world; /* that the answers are for: state_world() */
 };
 
 /* sched_admit() for the job, remembered until the world is another one. */
 const struct why *admissions_ask(struct admissions *admissions, const struct state *state,
-                                 uint64_t world, const struct job *job);
+                                 const struct job *job);
 void admissions_release(struct admissions *admissions);
 
 /* Could this user ever run it? WHY_NONE or NEVER_QUOTA. A user that the state does not know has

@@ -144,8 +144,7 @@ static void print_json(const json_t *reports, const size_t *counts, const struct
         at += counts[i];
     }
     json_t *shown = options->file_count == 1 ? json_object_get(all, options->files[0]) : all;
-    AUTO_FREE char *text = json_dumps(shown, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
-    puts(text);
+    json_print(shown, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
 }
 
 static void print_table(const json_t *reports)

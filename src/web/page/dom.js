@@ -5,15 +5,19 @@ export const h = (name, attributes, ...children) => fill(document.createElement(
 export const svg = (name, attributes, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 
-// Control characters, and characters that change the direction of text: other users chose names and paths.
-const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
-const clean = (child) => typeof child === "string" ? child.replace(CONTROL, "?") : child;
+// Control and invisible characters become "?": other users chose names and paths. Joiners are part of the words of some
+// languages and of emoji, behind a character from U+0600 on. The command line has the same rule (base/character.h).
+const CONTROL = /(?![\t\n])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}]/gu;
+const JOINER = /[\u180b-\u180d\u180f\u200c\u200d\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/u;
+const joins = (sign, before) => JOINER.test(sign) && before >= "\u0600" && (!before.match(CONTROL) || (sign === "\u200d" && before !== sign && JOINER.test(before)));
+const clean = (child) => typeof child === "string"
+  ? child.replace(CONTROL, (sign, at) => joins(sign, Array.from(child.slice(0, at).slice(-2)).pop() || "") ? sign : "?") : child;
 
 function fill(element, attributes, children) {
   for (const [key, value] of Object.entries(attributes || {})) {
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
     else if (typeof value === "boolean") { if (value) element.setAttribute(key, ""); }
-    else if (value !== null && value !== undefined) element.setAttribute(key, value);
+    else if (value !== null && value !== undefined) element.setAttribute(key, clean(value));
   }
   element.append(...children.flat(9).filter((child) => child !== null && child !== undefined && child !== false).map(clean));
   return element;

@@ -29,9 +29,8 @@ static int read_comment(const struct draft_key *key, struct job_draft *draft)
 {
     int code = read_text(key, draft);
 
-    return code == 0 && string_has_control(draft->comment)
-               ? key_fail(key, -EINVAL, "a control character in it")
-               : code;
+    return code == 0 ? reader_check_line(key->reader, key->object, key->name, draft->comment)
+                     : code;
 }
 
 /* The pipeline's own name is another one. */
@@ -41,12 +40,12 @@ static int read_name(const struct draft_key *key, struct job_draft *draft)
     const struct scope_layer *layer = &source->scope->layers[0];
 
     int code = key->value && key->layer == layer ? read_text(key, draft) : 0;
+    if (code == 0 && draft->name)
+        code = reader_check_line(key->reader, key->object, key->name, draft->name);
     if (code < 0)
         return code;
-    if (draft->name && string_has_control(draft->name))
-        return key_fail(key, -EINVAL, "a control character in it");
     if (draft->name &&
-        (!draft->name[strspn(draft->name, " ")] || strcmp(draft->name, ".") == 0 ||
+        (string_is_blank(draft->name) || strcmp(draft->name, ".") == 0 ||
          strcmp(draft->name, "..") == 0 || strlen(draft->name) > SUBMISSION_JOB_NAME_MAX))
         return key_fail(
             key, -EINVAL,

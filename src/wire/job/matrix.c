@@ -46,9 +46,7 @@ static int check_value(const struct reader *reader, const json_t *object, const 
     if (strlen(value) > MATRIX_VALUE_MAX)
         return reader_fail(reader, -E2BIG, object, name, "a value of %zu bytes, at most %d",
                            strlen(value), MATRIX_VALUE_MAX);
-    if (string_has_control(value))
-        return reader_fail(reader, -EINVAL, object, name, "a control character in a value");
-    return 0;
+    return reader_check_line(reader, object, name, value);
 }
 
 static int add_value(const struct reader *reader, const json_t *object, struct matrix_axis *axis,
