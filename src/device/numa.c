@@ -11,10 +11,12 @@ struct numa {
     hwloc_topology_t topology;
 };
 
-/* These would load the drivers of the GPUs, each for itself; buses are enough here. */
+/* These would load the drivers of the GPUs, each for itself; buses are enough here, and the kernel
+ * lists them without the library of "pci", which leaks. */
 static void leave_out_drivers(hwloc_topology_t topology)
 {
-    static const char *const components[] = { "nvml", "cuda", "opencl", "gl", "rsmi", "levelzero" };
+    static const char *const components[] = { "nvml", "cuda", "opencl",   "gl",
+                                              "pci",  "rsmi", "levelzero" };
 
     for (size_t i = 0; i < COUNT_OF(components); i++)
         hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,

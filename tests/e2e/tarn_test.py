@@ -26,6 +26,7 @@ TARN = os.environ.get("TARN_BINARY") or os.path.join(BUILD, "tarn")
 TARND = os.path.join(os.path.dirname(TARN), "tarnd")  # what `tarn serve` becomes
 PATIENCE_S = float(os.environ.get("TARN_PATIENCE", "60"))  # for what must come, on a slow machine
 MARKER = "E2E_MARKER"
+os.environ.setdefault("LSAN_OPTIONS", "print_suppressions=0:suppressions=" + os.path.join(HERE, "leaks.txt"))
 
 IS_ROOT = os.geteuid() == 0
 

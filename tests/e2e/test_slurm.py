@@ -14,6 +14,7 @@ from test_cli import Shell, opened
 
 SLURM = os.path.join(BUILD, "src", "cli", "slurm")
 SMALL = "#SBATCH -c 0.1\n"  # also on a machine with one CPU
+os.environ.setdefault("ASAN_OPTIONS", "fast_unwind_on_malloc=0")  # so that leaks.txt finds the library that leaks
 
 
 class Cluster(Shell):

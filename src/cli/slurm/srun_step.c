@@ -117,19 +117,28 @@ static void set_gang(const struct srun_step *step, uint32_t rank)
         unsetenv("MASTER_ADDR");
 }
 
+static bool is_kept(const struct srun_step *step, const char *line)
+{
+    static const char *const kept[] = { "PATH", "HOME", "USER", "LOGNAME", "SHELL", NULL };
+    AUTO_FREE char *name = mem_string_of(line, strcspn(line, "="));
+
+    return string_starts(name, "SLURM_") || string_starts(name, "TARN_") ||
+           string_is_in(name, kept) || string_equal(name, step->gpu_variable);
+}
+
 /* --export=NONE: what tarn and Slurm set stays, and what finds programs and the home directory. */
 static void drop_environment(const struct srun_step *step)
 {
-    static const char *const kept[] = { "PATH", "HOME", "USER", "LOGNAME", "SHELL", NULL };
-    char **all = environ;
+    LIST(char *) lines = { 0 };
 
-    environ = NULL;
-    for (; *all; all++) {
-        AUTO_FREE char *name = mem_string_of(*all, strcspn(*all, "="));
-        if (string_starts(name, "SLURM_") || string_starts(name, "TARN_") ||
-            string_is_in(name, kept) || string_equal(name, step->gpu_variable))
-            setenv(name, *all + strlen(name) + 1, 1);
+    for (char **at = environ; *at; at++) {
+        if (is_kept(step, *at))
+            list_add(&lines, mem_string(*at));
     }
+    clearenv();
+    for (size_t i = 0; i < lines.count; i++)
+        putenv(lines.items[i]); /* the environment owns it now */
+    list_release(&lines);
 }
 
 static void set_environment(const struct srun_step *step, uint32_t rank)
