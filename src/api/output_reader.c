@@ -184,9 +184,18 @@ void output_reader_finish(struct output_reader *reader)
     shutdown(reader->socket, SHUT_WR);
 }
 
+/* It has answered, but the loop has not been told yet: the daemon itself was held up. */
+static bool has_answered(const struct output_reader *reader)
+{
+    char first;
+
+    return recv(reader->socket, &first, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+}
+
 uint64_t output_reader_silent_ms(const struct output_reader *reader)
 {
-    return reader->is_waiting ? uv_now(reader->poll.loop) - reader->since : 0;
+    return reader->is_waiting && !has_answered(reader) ? uv_now(reader->poll.loop) - reader->since
+                                                       : 0;
 }
 
 void output_reader_stop(struct output_reader *reader)

@@ -19,12 +19,11 @@ struct child_watch {
     uv_timer_t timer;
     unsigned handle_count;
     int pidfd;
-    bool is_killed;
     child_end_fn *on_end;
     void *user;
 };
 
-static unsigned killed_count; /* and not yet ended */
+static LIST(struct child_watch *) killed; /* and not yet ended */
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -34,21 +33,35 @@ static void on_closed(uv_handle_t *handle)
         free(watch);
 }
 
-static void look(struct child_watch *watch)
+static void forget_killed(const struct child_watch *watch)
 {
-    int status = -1;
+    for (size_t i = killed.count; i-- > 0;) {
+        if (killed.items[i] == watch)
+            list_remove(&killed, i);
+    }
+    if (killed.count == 0)
+        list_release(&killed);
+}
 
-    if (uv_is_closing((uv_handle_t *)&watch->timer))
-        return;
-    if (!child_reap(watch->pidfd, &status) && child_signal(watch->pidfd, 0, 0) == 0)
-        return;
-    killed_count -= watch->is_killed;
+static void finish(struct child_watch *watch, int status)
+{
+    forget_killed(watch);
     if (watch->on_end)
         watch->on_end(watch->user, status);
     if (watch->handle_count == 2)
         uv_close((uv_handle_t *)&watch->poll, on_closed);
     uv_close((uv_handle_t *)&watch->timer, on_closed);
     close(watch->pidfd);
+}
+
+static void look(struct child_watch *watch)
+{
+    int status = -1;
+
+    if (uv_is_closing((uv_handle_t *)&watch->timer))
+        return;
+    if (child_reap(watch->pidfd, &status) || child_signal(watch->pidfd, 0, 0) < 0)
+        finish(watch, status);
 }
 
 static void on_poll(uv_poll_t *poll, int failure, int what)
@@ -85,8 +98,8 @@ void child_watch_signal(const struct child_watch *watch, int signal)
 
 void child_watch_end(struct child_watch *watch)
 {
-    killed_count += !watch->is_killed;
-    watch->is_killed = true;
+    forget_killed(watch);
+    list_add(&killed, watch);
     child_signal(watch->pidfd, SIGKILL, 0);
     uv_timer_start(&watch->timer, on_beat, BEAT_MS, BEAT_MS);
 }
@@ -99,6 +112,8 @@ void child_watch_kill(struct child_watch *watch)
 
 void child_watch_drain(uv_loop_t *loop)
 {
-    for (unsigned i = 0; i < DRAIN_BEATS && killed_count > 0; i++)
+    for (unsigned i = 0; i < DRAIN_BEATS && killed.count > 0; i++)
         uv_run(loop, UV_RUN_ONCE);
+    while (killed.count > 0)
+        finish(killed.items[0], -1);
 }

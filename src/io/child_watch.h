@@ -12,7 +12,7 @@
 
 struct child_watch;
 
-/* status: as of waitpid(); -1: it was reaped elsewhere. The watch no longer exists. */
+/* status: as of waitpid(); -1: it was reaped elsewhere, or given up. The watch no longer exists. */
 typedef void child_end_fn(void *user, int status);
 
 /* Takes over the pidfd. */
@@ -26,7 +26,8 @@ void child_watch_end(struct child_watch *watch);
  * watch any more. */
 void child_watch_kill(struct child_watch *watch);
 
-/* Before the loop is closed: run it until the killed children have ended, about 2 s at most. */
+/* Before the loop is closed: run it until the killed children have ended, about 2 s at most. Those
+ * that a hung file system holds are given up, as if they had ended. */
 void child_watch_drain(uv_loop_t *loop);
 
 #endif

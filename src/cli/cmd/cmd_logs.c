@@ -72,9 +72,8 @@ static void put(struct copy *copy, const char *bytes, size_t length)
 
 /* Ends when the reader closes the pipe. */
 static int copy_stream(struct session *session, struct client_stream *stream, struct copy *copy,
-                       struct watch *watch, struct error *err)
+                       struct watch *watch, struct restarts *restarts, struct error *err)
 {
-    struct restarts restarts = { 0 };
     bool is_over, is_group;
 
     do {
@@ -85,7 +84,7 @@ static int copy_stream(struct session *session, struct client_stream *stream, st
         for (json_t *job = watch ? watch_take(watch, &is_group) : NULL; job;
              job = watch_take(watch, &is_group)) {
             if (!is_group && !copy->is_quiet)
-                restarts_tell(&restarts, session, job);
+                restarts_tell(restarts, session, job);
             json_decref(job);
         }
         if (stream->status >= 400) {
@@ -100,7 +99,6 @@ static int copy_stream(struct session *session, struct client_stream *stream, st
         if (fflush(stdout) != 0)
             return error_set(err, -errno, "standard output: %s", strerror(errno));
     } while (!is_over);
-    restarts_release(&restarts);
     if (copy->is_in_line)
         putchar('\n');
     if (stream->code < 0)
@@ -133,7 +131,10 @@ static int copy_job(const struct each *each, const char *id, const char *prefix,
     bool is_followed = each->options->values[FOLLOW]; /* an output alone may be silent for days */
     if (is_followed)
         watch_open(&watch, each->session, id);
-    int code = copy_stream(each->session, &stream, &copy, is_followed ? &watch : NULL, err);
+    struct restarts restarts = { 0 };
+    int code =
+        copy_stream(each->session, &stream, &copy, is_followed ? &watch : NULL, &restarts, err);
+    restarts_release(&restarts);
     if (is_followed)
         watch_close(&watch);
     client_stream_close(&stream);
