@@ -261,12 +261,23 @@ static void nobody_is_stopped_for_a_minute(void **state)
     assert_int_equal(lab_job(lab, keeps)->state, JOB_RUNNING);
 }
 
-/* What the queue of a job will hold when all jobs for which others stop have started. */
+static bool stops_for_others(const struct job *job)
+{
+    return job->state == JOB_STOPPING && job->run->stop_cause == STOP_PREEMPT &&
+           job->run->stop_rule != STOP_IN_QUEUE;
+}
+
+/* What the queue of a job will hold when all that stop for other queues have ended, and all jobs
+ * for which others stop have started. */
 static uint64_t share_then(const struct lab *lab, uint32_t number)
 {
     struct amounts with = lab->state->queues.items[number].used, wanted;
 
     for (const struct job *job = lab->state->first_job; job; job = job->next) {
+        if (job->queue == number && stops_for_others(job)) {
+            amounts_of_lease(lab->state, job->run->lease, &wanted);
+            amounts_add(&with, &wanted, -1);
+        }
         if (job->queue != number || job->is_awaited != AWAITED_FROM_OTHERS)
             continue;
         quota_least(lab->state, state_request(lab->state, job), &wanted);

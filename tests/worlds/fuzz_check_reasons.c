@@ -303,12 +303,17 @@ static bool is_of_another_alternative(const struct reason *reason)
     return reason->request->gpu_alternatives > 1 && why_is_of_quota(reason->why.kind);
 }
 
+bool fuzz_is_for_ever(const struct why *why)
+{
+    return why_is_of_time(why->kind) || why_is_of_pool(why->kind) || why->kind == WHY_RESERVATION;
+}
+
 static bool is_true_reason(const struct reason *reason, bool is_fitting, struct error *found)
 {
     /* About times to come, of which the shadow knows nothing (tests/sched/test_openings.c checks
      * it). */
     if (reason->why.is_forever)
-        return why_is_of_time(reason->why.kind) || reason->why.kind == WHY_RESERVATION ||
+        return fuzz_is_for_ever(&reason->why) ||
                UNTRUE(reason, found, "that does not repeat, queue %u", reason->job->queue);
     for (size_t i = 0; i < COUNT_OF(reasons); i++) {
         if (reasons[i].kind != reason->why.kind)

@@ -97,8 +97,7 @@ static bool check_not_queued(const struct reason *reason, struct error *found)
         is_true = reason->why.kind == WHY_HELD;
         break;
     case JOB_WAITING:
-        is_true = reason->why.is_forever
-                      ? why_is_of_time(reason->why.kind) || reason->why.kind == WHY_RESERVATION
+        is_true = reason->why.is_forever ? fuzz_is_for_ever(&reason->why)
                   : reason->why.kind == WHY_NEEDS
                       ? is_open_need(job, reason->why.job)
                       : reason->why.kind == WHY_BEGIN && job->needs.count == 0 &&

@@ -23,6 +23,8 @@ struct reason fuzz_reason_of(struct fuzz_run *run, const struct shadow_job *job)
 /* is_fitting: there is room for it, so the reason must be another one. What is known to be wrong
  * (fuzz_known.h) holds. */
 bool fuzz_reason_holds(const struct reason *reason, bool is_fitting, struct error *found);
+/* The reasons that can be there for ever. */
+bool fuzz_is_for_ever(const struct why *why);
 
 /* fuzz_check_reasons_times.c: those of time and money */
 bool fuzz_reservation_is_true(const struct reason *reason, struct error *found);

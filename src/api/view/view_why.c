@@ -221,6 +221,8 @@ static void say(const struct api *api, const struct job *job, const struct why *
     case WHY_POOL_MAX:
     case WHY_POOL_MIN:
         say_pool(state, why, text);
+        if (why->is_forever)
+            text_add(text, "; so it is at every hour, and the job never starts");
         break;
     case WHY_SHAPE:
         say_shape(state, why, text);

@@ -26,16 +26,17 @@ struct why {
     uint32_t resource; /* of these kinds: the resource's number */
     bool is_group;     /* USER_LIMIT: of the user's Unix group */
     bool is_of_user;   /* NEVER_QUOTA: the limit is of the user, or of their group */
-    bool is_forever; /* RESERVATION, WINDOW: it repeats, and the job is too long to start between */
-    bool is_firm;    /* QUOTA, NEVER_QUOTA: the limit for jobs that are never stopped */
-    uint8_t level;   /* SHAPE: enum cell_level of the capacity kept for the queue */
-    uint32_t pool;   /* POOL_*: the pool */
-    uint32_t role;   /* GPUS, CPUS, MEMORY, NEVER_*: the role that does not fit, plus one; 0 */
-    uint32_t window; /* WINDOW: its number; RESERVATION: its place in the agenda */
-    uint8_t account; /* BUDGET: enum account_kind */
-    uint32_t user;   /* BUDGET: its user in that queue, plus one; 0: it is the queue's */
-    uint64_t job;    /* APART: one that it must not share a node with; NEEDS: what it waits for;
-                        RESERVED, TURN, BEHIND: the one in front; ARRAY: the array */
+    bool is_forever;   /* RESERVATION, WINDOW: it repeats, and the job is too long to start between;
+                          POOL_MAX, POOL_MIN: at every hour */
+    bool is_firm;      /* QUOTA, NEVER_QUOTA: the limit for jobs that are never stopped */
+    uint8_t level;     /* SHAPE: enum cell_level of the capacity kept for the queue */
+    uint32_t pool;     /* POOL_*: the pool */
+    uint32_t role;     /* GPUS, CPUS, MEMORY, NEVER_*: the role that does not fit, plus one; 0 */
+    uint32_t window;   /* WINDOW: its number; RESERVATION: its place in the agenda */
+    uint8_t account;   /* BUDGET: enum account_kind */
+    uint32_t user;     /* BUDGET: its user in that queue, plus one; 0: it is the queue's */
+    uint64_t job;      /* APART: one that it must not share a node with; NEEDS: what it waits for;
+                          RESERVED, TURN, BEHIND: the one in front; ARRAY: the array */
     /* GPUs in milli, CPUs in milli, MiB, or a count; SPOT: its enum spot_rule; TARIFF: the factor
      * that it waits for; BUDGET: what it would cost, in millionths of the currency or in
      * GPU-microseconds. */
