@@ -345,8 +345,13 @@ int refusal_read(long status, const char *body, size_t length, struct error *err
     int code = status == 404 ? -ENOENT : status == 409 ? -EALREADY : -EREMOTEIO;
     const char *message = "";
 
-    if (json_parse(body, length, CLIENT_REPLY_MAX, NULL, &reply, NULL) == 0)
-        message = field_text(json_object_get(reply, "error"), "message");
+    if (json_parse(body, length, CLIENT_REPLY_MAX, NULL, &reply, NULL) == 0) {
+        const json_t *error = json_object_get(reply, "error");
+
+        message = field_text(error, "message");
+        if (strcmp(field_text(error, "code"), "too_many_connections") == 0)
+            code = -EUSERS;
+    }
     if (message[0])
         return error_set(err, code, "%s", message);
     return error_set(err, code, "the daemon refused, with HTTP status %ld", status);
@@ -362,8 +367,8 @@ static int nobody_there(const struct session *session, int code, struct error *e
     return error_set(err, -ENODATA, "no daemon is running; tarn up starts one");
 }
 
-int session_call(struct session *session, const struct client_request *request,
-                 struct client_reply *ret, struct error *err)
+static int call_once(struct session *session, const struct client_request *request,
+                     struct client_reply *ret, struct error *err)
 {
     int code = client_call(session->client, request, ret, err);
 
@@ -374,6 +379,27 @@ int session_call(struct session *session, const struct client_request *request,
     code = refusal_read(ret->status, text_string(&ret->body), ret->body.length, err);
     client_reply_release(ret);
     return code;
+}
+
+static void pause_between_tries(void)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = RETRY_MS * 1000000L }, NULL);
+}
+
+/* Where too many connections are open, the daemon has not looked at the request. */
+int session_call(struct session *session, const struct client_request *request,
+                 struct client_reply *ret, struct error *err)
+{
+    struct error why = { "" };
+    int code = call_once(session, request, ret, &why);
+
+    if (code == -EUSERS)
+        say("%s; trying again", why.text);
+    for (int i = 0; code == -EUSERS && i < RETRIES; i++) {
+        pause_between_tries();
+        code = call_once(session, request, ret, &why);
+    }
+    return code < 0 ? error_set(err, code, "%s", why.text) : code;
 }
 
 static int exchange(struct session *session, const struct client_request *request, json_t **ret,
@@ -431,7 +457,7 @@ int session_submit(struct session *session, const char *path, const json_t *body
         return code;
     say("%s; trying again", err->text);
     for (int i = 0; i < RETRIES; i++) {
-        nanosleep(&(struct timespec){ .tv_nsec = RETRY_MS * 1000000L }, NULL);
+        pause_between_tries();
         int again = exchange(session, &request, ret, &later);
         if (is_lost(again) || again == -ENODATA)
             continue;

@@ -69,7 +69,7 @@ int session_enter(struct session *session, const char *path, int *ret_fd, struct
 int session_ask(const char *method, const char *path, const json_t *body, json_t **ret);
 int session_ask_list(const char *path, struct session_list *list, json_t **ret);
 
-/* The message in the body of a refusal. */
+/* The message in the body of a refusal. -EUSERS: too many connections are open. */
 int refusal_read(long status, const char *body, size_t length, struct error *err);
 
 /* Print a reply of the API unchanged, on one line. */

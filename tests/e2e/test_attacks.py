@@ -476,6 +476,69 @@ def test_one_user_follows_no_more_than_a_part(shared):
         connection.close()
 
 
+GAMES = 5  # a user without connections in other tests
+
+
+def run_as_games(box, *words):
+    os.chmod(box.daemon.state, 0o711)
+    become = ["setpriv", "--reuid=%d" % GAMES, "--regid=%d" % GAMES, "--clear-groups"]
+    return subprocess.Popen([*become, tarn_test.TARN, *words], env=box.daemon.env(HOME="/tmp", TARN_SOCKET=box.daemon.socket),
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def connect_as_games(box, count, text):
+    """Of the socket; each sends the text."""
+    links = []
+    os.chmod(box.daemon.state, 0o711)
+    os.seteuid(GAMES)
+    try:
+        for _ in range(count):
+            links.append(socket.socket(socket.AF_UNIX))
+            links[-1].settimeout(tarn_test.PATIENCE_S)
+            links[-1].connect(box.daemon.socket)
+            links[-1].sendall(text)
+    finally:
+        os.seteuid(0)
+    return links
+
+
+@pytest.mark.skipif(not tarn_test.IS_ROOT, reason="needs root, for users of their own")
+def test_a_command_that_follows_waits_for_a_stream(shared):
+    """A user may have 16 streams; a command that gave up would report a job as failed that goes on."""
+    job = tarn_test.as_user(GAMES, lambda: shared.daemon.api.submit({"run": "exit 3", "hold": True}))
+    links = connect_as_games(shared, 16, b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    for link in links:
+        assert link.recv(4096).startswith(b"HTTP/1.1 200")
+    command = run_as_games(shared, "wait", str(job))
+    try:
+        assert "16 open already" in command.stderr.readline()
+        assert command.poll() is None
+        for link in links:
+            link.close()
+        shared.daemon.api.post(f"/v1/jobs/{job}/release")
+        command.communicate(timeout=tarn_test.PATIENCE_S)
+        assert command.returncode == 3
+    finally:
+        command.kill()
+        for link in links:
+            link.close()
+
+
+@pytest.mark.skipif(not tarn_test.IS_ROOT, reason="needs root, for users of their own")
+def test_a_command_tries_again_when_the_user_has_too_many_connections(shared):
+    links = connect_as_games(shared, 48, b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{")
+    with pytest.raises(tarn_test.Refused, match="48 open already") as refused:
+        tarn_test.wait_until("all of them count", lambda: tarn_test.as_user(GAMES, lambda: shared.daemon.api.get("/v1/whoami")) is None)
+    assert (refused.value.status, refused.value.code) == (429, "too_many_connections")
+    command = run_as_games(shared, "submit", "--", "true")
+    try:
+        assert command.stderr.readline().endswith("; trying again\n")
+    finally:
+        for link in links:
+            link.close()
+    assert "job " in command.communicate(timeout=tarn_test.PATIENCE_S)[0] and command.returncode == 0
+
+
 @pytest.mark.skipif(not tarn_test.IS_ROOT, reason="needs root, for users of their own")
 def test_one_user_does_not_close_the_socket_to_others(shared):
     """The kernel says who connects: root, then nobody, then root."""

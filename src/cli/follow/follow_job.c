@@ -21,7 +21,36 @@ static void connect_events(struct watch *watch)
 {
     AUTO_FREE char *path = mem_printf("/v1/jobs/%s/events", watch->id);
 
+    watch->connected_at = time(NULL);
     client_stream_open(watch->session->client, path, &watch->events);
+}
+
+enum { STATUS_TOO_MANY = 429 };
+
+bool stream_is_crowded_out(const struct client_stream *stream)
+{
+    return stream->is_over && stream->status == STATUS_TOO_MANY;
+}
+
+static int refusal_of(const struct client_stream *stream, struct error *err)
+{
+    return refusal_read(stream->status, text_string(&stream->bytes), stream->bytes.length, err);
+}
+
+static void watch_try_again(struct watch *watch)
+{
+    struct error why;
+
+    if (!watch->is_told) {
+        refusal_of(&watch->events, &why);
+        say("%s; waiting until others are closed", why.text);
+        watch->is_told = true;
+    }
+    if (time(NULL) - watch->connected_at < WATCH_CROWDED_S)
+        return;
+    client_rest(watch->session->client); /* it counts, too */
+    client_stream_close(&watch->events);
+    connect_events(watch);
 }
 
 void watch_open(struct watch *watch, struct session *session, const char *id)
@@ -55,8 +84,12 @@ int watch_mend(struct watch *watch, struct error *err)
 {
     const struct client_stream *events = &watch->events;
 
+    if (stream_is_crowded_out(events)) {
+        watch_try_again(watch);
+        return 0;
+    }
     if (events->status >= 400)
-        return refusal_read(events->status, text_string(&events->bytes), events->bytes.length, err);
+        return refusal_of(events, err);
     if (watch->away_since == 0) {
         watch->away_since = time(NULL);
     } else if (time(NULL) - watch->away_since > WATCH_AWAY_S) {
@@ -86,6 +119,8 @@ struct following {
     time_t low, high;            /* the range of the start that was shown with it; 0: none */
     bool is_introduced, is_deaf; /* the reader of the output has closed it */
     bool has_failed_output;
+    time_t opened_at;     /* the output */
+    time_t crowded_since; /* its stream was refused because too many are open; 0: not so */
     time_t asked_at;
     int64_t introduced; /* attempt */
     int64_t joined;     /* the attempt that has our terminal or standard input; 0: none had */
@@ -302,6 +337,7 @@ static void open_output(struct following *following)
                 following->offset);
     if (following->plan->tail > 0 && following->offset == 0)
         text_printf(&path, "&tail=%u", following->plan->tail);
+    following->opened_at = time(NULL);
     client_stream_open(following->plan->session->client, path.bytes, &following->output);
 }
 
@@ -311,18 +347,35 @@ static bool wants_output(const struct following *following)
            (following->plan->input != ENGINE_ATTACH_TERMINAL || following->is_logged);
 }
 
+/* Others may end; but an ended job is not followed for ever. */
+static bool may_get_output(struct following *following)
+{
+    bool has_ended = following->job && job_is_ended(following->job);
+
+    if (!stream_is_crowded_out(&following->output))
+        return false;
+    if (following->crowded_since == 0 || !has_ended)
+        following->crowded_since = time(NULL);
+    return time(NULL) - following->crowded_since <= WATCH_AWAY_S;
+}
+
+static void fail_output(struct following *following)
+{
+    struct error err;
+
+    following->has_failed_output = true;
+    refusal_of(&following->output, &err);
+    say("no output: %s", err.text);
+}
+
 /* Give on what has come; the job does not notice when its reader leaves. */
 static void copy_output(struct following *following)
 {
     struct client_stream *output = &following->output;
-    struct error err;
 
     if (output->status >= 400) {
-        if (output->is_over && !following->has_failed_output) {
-            following->has_failed_output = true;
-            refusal_read(output->status, text_string(&output->bytes), output->bytes.length, &err);
-            say("no output: %s", err.text);
-        }
+        if (output->is_over && !following->has_failed_output && !may_get_output(following))
+            fail_output(following);
         return;
     }
     following->offset += output->bytes.length;
@@ -346,7 +399,10 @@ static int mend(struct following *following, struct error *err)
 
     if (following->watch.events.is_over && !has_ended)
         code = watch_mend(&following->watch, err);
-    bool is_cut = following->output.is_over && (following->output.code < 0 || !has_ended);
+    bool is_crowded_out = stream_is_crowded_out(&following->output);
+    bool is_cut = is_crowded_out
+                      ? time(NULL) - following->opened_at >= WATCH_CROWDED_S
+                      : following->output.is_over && (following->output.code < 0 || !has_ended);
     if (code == 0 && wants_output(following) && is_cut) {
         client_stream_close(&following->output);
         open_output(following);
@@ -466,7 +522,8 @@ static int join(struct following *following, int *ret_status)
 static bool is_complete(const struct following *following)
 {
     return following->job && job_is_ended(following->job) &&
-           (!wants_output(following) || (following->output.is_over && following->output.code == 0));
+           (!wants_output(following) || (following->output.is_over && following->output.code == 0 &&
+                                         !stream_is_crowded_out(&following->output)));
 }
 
 /* Wait for news, a signal, and what is typed for the job. 1: left, with *ret_status. */

@@ -43,16 +43,22 @@ int follow_interrupted(const struct follow_plan *plan, const char *what, int *re
 /* ---- the changes of a job or group, also across a restart of the daemon ----
  *
  * Order of calls:  open, (client_wait, take*, mend if the stream ends early)*, close
- * Limits:          WATCH_AWAY_S seconds without a daemon
+ * Limits:          WATCH_AWAY_S seconds without a daemon. One that refuses a stream because too
+ * many are open is asked again every WATCH_CROWDED_S seconds: others end
  */
 
-enum { WATCH_AWAY_S = 60, WATCH_PAUSE_MS = 100 };
+enum { WATCH_AWAY_S = 60, WATCH_PAUSE_MS = 100, WATCH_CROWDED_S = 2 };
+
+/* It was refused because too many are open. */
+bool stream_is_crowded_out(const struct client_stream *stream);
 
 struct watch {
     struct session *session;
     char id[ID_SIZE];
     struct client_stream events;
-    time_t away_since; /* 0: connected */
+    time_t away_since;   /* 0: connected */
+    time_t connected_at; /* or tried to */
+    bool is_told;        /* the user, that too many are open */
 };
 
 void watch_open(struct watch *watch, struct session *session, const char *id);

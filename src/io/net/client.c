@@ -368,6 +368,11 @@ static int await_descriptor(struct client *client, struct client_transfer *trans
     return code;
 }
 
+void client_rest(struct client *client)
+{
+    disconnect(&client->call);
+}
+
 int client_take_descriptor(struct client *client, const char *path, struct client_reply *ret,
                            int *ret_fd, struct error *err)
 {

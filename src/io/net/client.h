@@ -85,6 +85,8 @@ void client_watch(struct client *client, int fd);
 int client_dial(const struct client *client, int *ret_fd, struct error *err);
 /* Connect for the calls that follow; a call does it otherwise. */
 int client_connect(struct client *client, struct error *err);
+/* Close that connection while it is not needed; the next call makes another one. */
+void client_rest(struct client *client);
 /* A reply with a status of 400 or above is a reply, not a failure. */
 int client_call(struct client *client, const struct client_request *request,
                 struct client_reply *ret, struct error *err);

@@ -615,7 +615,7 @@ static void refuse_crowd(struct exchange *exchange, enum claim claim)
     if (claim == CLAIM_HELD)
         return;
     http_header_add(&exchange->request, "Connection", "close");
-    refuse(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "too_many", words);
+    refuse(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "too_many_connections", words);
 }
 
 static void begin(struct exchange *exchange, const char *method, const char *path,
