@@ -42,6 +42,19 @@ static void what_is_used_comes_back_within_a_day(void **unused)
     state_destroy(state);
 }
 
+static void after_the_wait_there_is_room(void **unused)
+{
+    (void)unused;
+    struct state *state = make_state();
+    uint64_t limit = allowance_limit(state);
+
+    allowance_take(state, state_claim_user(state, "ana"), limit);
+    usec_t wait = allowance_wait(state, 3 * MIB);
+    assert_true(limit - allowance_used(state, "ana", state->now + wait) >= 3 * MIB);
+    assert_true(limit - allowance_used(state, "ana", state->now + wait - USEC_PER_SEC) < 3 * MIB);
+    state_destroy(state);
+}
+
 static void a_request_counts_for_its_user(void **unused)
 {
     (void)unused;
@@ -95,6 +108,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_used_comes_back_within_a_day),
+        cmocka_unit_test(after_the_wait_there_is_room),
         cmocka_unit_test(a_request_counts_for_its_user),
         cmocka_unit_test(a_size_is_that_of_the_record),
         cmocka_unit_test(it_is_kept_in_a_snapshot),

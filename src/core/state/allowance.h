@@ -18,6 +18,8 @@
 uint64_t allowance_limit(const struct state *state);
 /* What a user has used of it at a time that is not before the state's. */
 uint64_t allowance_used(const struct state *state, const char *user, usec_t now);
+/* How long it takes until so many bytes have come back; there is a limit. */
+usec_t allowance_wait(const struct state *state, uint64_t bytes);
 /* The user, by number, has added bytes now. */
 void allowance_take(struct state *state, uint32_t user, uint64_t bytes);
 
