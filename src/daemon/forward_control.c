@@ -33,7 +33,7 @@ static void emit(void *user, struct event *event)
 void forward_control_init(struct forward_control *in, struct forward *forward, usec_t ahead)
 {
     *in = (struct forward_control){
-        .control = { .world = { in, state_of, emit, NULL },
+        .control = { .world = { .user = in, .state = state_of, .emit = emit },
                      .clock = { .user = in, .now = now, .wall_ahead = wall_ahead } },
         .forward = forward,
         .wall_ahead = ahead,

@@ -185,7 +185,7 @@ struct tarn_sched *tarn_sched_create(int64_t now)
 
     sched->now = now > 0 ? now : 1;
     sched->control = (struct control){
-        .world = { sched, state_of, emit, NULL },
+        .world = { .user = sched, .state = state_of, .emit = emit },
         .clock = { .user = sched, .now = now_of, .wall_ahead = no_wall },
         .grace = GRACE_S * USEC_PER_SEC,
         .owner = (uid_t)-1,

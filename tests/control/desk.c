@@ -106,7 +106,7 @@ struct desk *desk_create(void)
     desk->now = USEC_PER_HOUR;
     desk->wall_ahead = INT64_C(1900000000) * USEC_PER_SEC;
     desk->control = (struct control){
-        .world = { desk, state_of, emit, enqueue },
+        .world = { .user = desk, .state = state_of, .emit = emit, .enqueue = enqueue },
         .clock = { .user = desk, .now = now, .wall_ahead = wall_ahead },
         .blobs = { .user = desk, .add = blob_add, .get = blob_get },
         .watchers = { desk, tend_soon, describe },
