@@ -41,8 +41,8 @@ static void note_change(const struct deferred *deferred, uint64_t written)
     control_emit(api_control(deferred->api), event);
 }
 
-/* What ends something is bounded by what there is, and a user must always be able to do it. A
- * password costs more than the record. */
+/* A user must always be able to end something; what there is to end bounds such requests. The check
+ * of the password bounds logins. */
 static bool is_always_taken(const struct operation *operation)
 {
     static const char *const names[] = { "cancelJob", "logIn", NULL };

@@ -2,9 +2,9 @@
 #ifndef CONTROL_BYTE_LIMIT_H
 #define CONTROL_BYTE_LIMIT_H
 
-/* byte_limit - refuses requests of a user whose requests have filled the journal for a day
+/* byte_limit - refuses requests of a user who has added as much to the journal as a day permits
  *
- * Administrators have no limit. What is used is in core/state/allowance.h.
+ * Administrators have no limit. core/state/allowance.h counts what a user has added.
  */
 
 #include "control/control.h"

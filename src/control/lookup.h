@@ -17,8 +17,9 @@ int device_find(const struct state *state, const char *name, uint32_t *ret, stru
  * it has queues below it. */
 int admit_find_queue(const struct state *state, const char *name, uint32_t *ret, struct error *err);
 
-/* Fails with REFUSED_NEVER and the reason if the request can never run in this queue. The whole
- * cluster is looked at, but not again for a class of which this was found in the same world. */
+/* Fails with REFUSED_NEVER and the reason if the request can never run in this queue. This
+ * places the request in an empty copy of the cluster, unless the same was found possible for its
+ * class in the same world (state_world()). */
 int admit_check(const struct state *state, const struct request *request, uint32_t queue,
                 bool is_preemptible, struct error *err);
 

@@ -43,7 +43,7 @@ static inline usec_t node_port_now(const struct node_port *port)
     return port->now(port->clock);
 }
 
-/* What is decided by the state would be decided again and again: the state cannot follow. */
+/* The state does not change then: a decision that follows from it would be made again and again. */
 static inline bool node_port_is_stuck(const struct node_port *port)
 {
     return port->trouble && port->trouble(port->user);

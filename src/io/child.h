@@ -31,7 +31,7 @@ struct child_plan {
 /* Fails as posix_spawn does, with words: -EAGAIN too many processes, -EMFILE too many files. */
 int child_start(const struct child_plan *plan, int *ret_pidfd, struct error *err);
 
-/* The message of it: what: the program, or "a process". Returns code. */
+/* Set the message of such a failure; what: the program, or "a process". Returns code. */
 int child_fail(const char *what, int code, struct error *err);
 
 /* After the pidfd became readable: reap. Gives the wait status, or false when it is not a child

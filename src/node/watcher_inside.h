@@ -102,10 +102,10 @@ bool watcher_news(struct watcher *watcher, struct watched *watched, char *sick, 
 /* Emit that event, if one is needed. */
 void watcher_report(struct watcher *watcher, struct watched *watched);
 
-/* Read the device now. */
-/* What tarn had on the device between two jobs has ended: a job that waits for it waits for no
- * later look. */
+/* What tarn had on the device between two jobs has ended: read it now, so that a job that waits for
+ * the device need not wait for the next look. */
 void watcher_look_again(void *watcher, uint32_t device);
+/* Read the device now. */
 void watcher_ask(struct watcher *watcher, const struct watched *watched);
 
 /* watcher_handover.c */

@@ -7,8 +7,8 @@
  * It is a separate file beside the journal, which it never delays: it is written once a minute,
  * without waiting for the disk, so a crash may lose the last minute. A minute has the mean and the
  * maximum of each reading (of a counter the last value); its seconds are kept in compressed form
- * for an hour. At its size limit the file loses its oldest days. A file that
- * cannot be used is put aside (store/side.h), because no job depends on it.
+ * for an hour. At its size limit the file loses its oldest days. A file that cannot be used is put
+ * aside (store/side.h), because no job depends on it.
  *
  * Times are wall time, microseconds since 1970.
  *

@@ -2,13 +2,13 @@
 #ifndef STORE_SIDE_H
 #define STORE_SIDE_H
 
-/* side - opens the databases beside the journal, without which a daemon can do
+/* side - opens the databases beside the journal; a daemon can work without their content
  *
- * A database that is damaged, is none, or has a newer format is never changed or deleted: it is
- * renamed to NAME.db.damaged-SECONDS or NAME.db.newer-SECONDS, the log says so, and an empty one
- * takes its place. Of a damaged write-ahead log, a copy is kept so, and what is before the damage
- * counts. The names remain until an administrator removes the files: tarn doctor and an alert name
- * them.
+ * A file that is damaged, is no database, or has a newer format is never changed or deleted: it is
+ * renamed to NAME.db.damaged-SECONDS or NAME.db.newer-SECONDS, the log says so, and an empty
+ * database takes its place. Of a damaged write-ahead log, a copy is kept under such a name, and
+ * the changes before the damage count. tarn doctor and an alert name these files until an
+ * administrator removes them.
  *
  * The format is in user_version; 0: of a version that had no number.
  */

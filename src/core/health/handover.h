@@ -11,7 +11,7 @@
  * device that no job can use.
  *
  * Order of calls:  begin, (renew | judge)* until is_open is not set; judge at other times learns
- * usual values
+ *                  usual values
  */
 
 #include <stdbool.h>

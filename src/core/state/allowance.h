@@ -4,10 +4,10 @@
 
 /* allowance - how many bytes the requests of each user have added to the journal in a day
  *
- * The events say how many: those of a submission for it, and what will follow from it, the audit
- * for any other request. Content that the journal has already costs nothing. What a user has used
- * up comes back evenly within ALLOWANCE_PERIOD, at the rate of the limit in force (journal:
- * user_mib).
+ * The events say how many. Those of a submission tell what it adds, and about what the runs of its
+ * jobs will add; the audit event tells what any other request has added. Content that the journal
+ * has already costs nothing. What a user has used up comes back evenly within ALLOWANCE_PERIOD, at
+ * the rate of the limit in force (journal: user_mib).
  */
 
 #include "core/state/state.h"

@@ -4,9 +4,9 @@
 
 /* connections - the open connections of a server, by the kind and the key of their holder
  *
- * Each kind of holder may have a part of all connections only, and each holder a part of these: so
- * a user shuts out no other one, all users together leave room to administrators, and strangers
- * (peers that have not shown who they are) to known peers.
+ * Each kind of holder may have only a part of all connections, and each holder only a part of
+ * these. So no user shuts out another, all users together leave room to administrators, and
+ * strangers (peers that have not shown who they are) leave room to known peers.
  *
  * A connection begins as a stranger's, whose key is its network: an address of IPv4, the first 64
  * bits of one of IPv6. A stranger has a deadline for what it is doing, however slowly bytes come.
@@ -39,8 +39,8 @@ struct connection_limits {
     unsigned each, all; /* of one holder, of all of the kind */
 };
 
-/* Owners take what the others leave, and less than all: root has some of a server of another user.
- */
+/* Owners may have what the others leave. The user of a server may not have all of it, so that root
+ * can connect to a server of another user. */
 extern const struct connection_limits connection_limits[HOLDER_KINDS];
 
 enum claim {
