@@ -70,7 +70,8 @@ static int check_name(const char *name, struct error *err)
     if (strcmp(name, "*") != 0 && !alert_name_is_known(name))
         return error_set(err, REFUSED_BAD,
                          "silence: name: '%.40s' is not known; expected a fault's name, job-idle, "
-                         "job-memory, job-limit, job-device, budget, journal or *",
+                         "job-memory, job-limit, job-device, budget, journal, "
+                         "shortage, file or *",
                          name);
     return 0;
 }
@@ -106,18 +107,28 @@ static const char *uuid_of(const struct state *state, const char *subject)
                                                            : NULL;
 }
 
+/* A node, or a file of the state directory that was put aside. */
+static bool is_place(const struct state *state, const char *subject)
+{
+    if (string_starts(subject, "node:"))
+        return state_find_node(state, subject + strlen("node:")) >= 0;
+    return string_starts(subject, "file:") && subject[strlen("file:")] && !strchr(subject, '/');
+}
+
 /* The subject of an alert, in the form that alerts use. */
 static int read_subject(const struct state *state, const char *subject, const char **ret,
                         struct error *err)
 {
-    bool is_itself = strcmp(subject, "*") == 0 || is_job(subject) || is_budget(state, subject);
+    bool is_itself = strcmp(subject, "*") == 0 || is_job(subject) || is_budget(state, subject) ||
+                     is_place(state, subject);
 
     *ret = is_itself ? subject : uuid_of(state, subject);
     return *ret ? 0
                 : error_set(
                       err, REFUSED_BAD,
                       "silence: subject: '%.60s' is not known; expected the UUID or the number of "
-                      "a GPU, job:7, queue:NAME:money, queue:NAME:USER:gpu_hours or *",
+                      "a GPU, job:7, node:NAME, file:NAME, queue:NAME:money, "
+                      "queue:NAME:USER:gpu_hours or *",
                       subject);
 }
 

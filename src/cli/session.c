@@ -386,19 +386,26 @@ static void pause_between_tries(void)
     nanosleep(&(struct timespec){ .tv_nsec = RETRY_MS * 1000000L }, NULL);
 }
 
-/* Where too many connections are open, the daemon has not looked at the request. */
+bool session_tries_again(int code, const struct error *why, unsigned *tries)
+{
+    if (code != -EUSERS || *tries == RETRIES)
+        return false;
+    if (++*tries == 1)
+        say("%s; trying again", why->text);
+    pause_between_tries();
+    return true;
+}
+
 int session_call(struct session *session, const struct client_request *request,
                  struct client_reply *ret, struct error *err)
 {
     struct error why = { "" };
-    int code = call_once(session, request, ret, &why);
+    unsigned tries = 0;
+    int code;
 
-    if (code == -EUSERS)
-        say("%s; trying again", why.text);
-    for (int i = 0; code == -EUSERS && i < RETRIES; i++) {
-        pause_between_tries();
+    do
         code = call_once(session, request, ret, &why);
-    }
+    while (session_tries_again(code, &why, &tries));
     return code < 0 ? error_set(err, code, "%s", why.text) : code;
 }
 
@@ -531,7 +538,7 @@ int session_get_list(struct session *session, const char *path, struct session_l
                     ret, err);
 }
 
-int session_enter(struct session *session, const char *path, int *ret_fd, struct error *err)
+static int enter_once(struct session *session, const char *path, int *ret_fd, struct error *err)
 {
     bool is_far = session_is_remote(session);
     struct client_reply reply;
@@ -548,6 +555,18 @@ int session_enter(struct session *session, const char *path, int *ret_fd, struct
         return bridge_near_start(fd, ret_fd, err);
     *ret_fd = fd;
     return code;
+}
+
+int session_enter(struct session *session, const char *path, int *ret_fd, struct error *err)
+{
+    struct error why = { "" };
+    unsigned tries = 0;
+    int code;
+
+    do
+        code = enter_once(session, path, ret_fd, &why);
+    while (session_tries_again(code, &why, &tries));
+    return code < 0 ? error_set(err, code, "%s", why.text) : code;
 }
 
 int session_ask(const char *method, const char *path, const json_t *body, json_t **ret)

@@ -39,6 +39,9 @@ bool session_is_held(const struct session *session);
  * (refused for another reason). */
 int session_send(struct session *session, const char *method, const char *path, const json_t *body,
                  json_t **ret, struct error *err);
+/* The daemon has not looked at the request, because too many connections are open: say so at the
+ * first time, and wait a moment. False: it is another error, or has been so for 10 s. */
+bool session_tries_again(int code, const struct error *why, unsigned *tries);
 /* One request with a reply of any type. *ret is only set on success; the caller releases it. Fails
  * as session_send(). */
 int session_call(struct session *session, const struct client_request *request,

@@ -98,14 +98,12 @@ static uint32_t lasting(const struct health *health)
  * of an occupied device is no change here. */
 static void log_change(struct watched *watched, const char *sick, bool is_occupied)
 {
-    if (strcmp(watched->said, sick) == 0)
+    if (is_occupied || strcmp(watched->said, sick) == 0)
         return;
     snprintf(watched->said, sizeof(watched->said), "%s", sick);
-    if (!is_occupied)
-        log_line(sick[0] ? LOG_WARNING : LOG_NOTICE, "%s device=%s reason='%s'",
-                 sick[0] ? "a device is excluded from allocation"
-                         : "a device can be allocated again",
-                 watched->uuid, sick);
+    log_line(sick[0] ? LOG_WARNING : LOG_NOTICE, "%s device=%s reason='%s'",
+             sick[0] ? "a device is excluded from allocation" : "a device can be allocated again",
+             watched->uuid, sick);
 }
 
 bool watcher_news(struct watcher *watcher, struct watched *watched, char *sick, struct event *ret)

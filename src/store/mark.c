@@ -96,7 +96,10 @@ static int write_all(int fd, uint64_t sequence)
 
     for (int i = 0; i < LINES; i++)
         memcpy(text + i * LINE_LENGTH, line_of(sequence).text, LINE_LENGTH);
-    return pwrite(fd, text, sizeof(text), 0) == (ssize_t)sizeof(text) ? fsync(fd) : -1;
+    ssize_t written = pwrite(fd, text, sizeof(text), 0);
+    if (written != (ssize_t)sizeof(text))
+        return written < 0 ? -errno : -EIO;
+    return fsync(fd) < 0 ? -errno : 0;
 }
 
 /* The file itself is made durable while it has a number that is never too high. */
@@ -121,11 +124,11 @@ int mark_open(const char *dir, uint64_t sequence, struct mark *ret, struct error
     if (code < 0)
         return code;
     int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0 || write_all(fd, sequence) < 0) {
-        code = error_set(err, -errno, "%s: %s", path, strerror(errno));
+    code = fd < 0 ? -errno : write_all(fd, sequence);
+    if (code < 0) {
         if (fd >= 0)
             close(fd);
-        return code;
+        return error_set(err, code, "%s: %s", path, strerror(-code));
     }
     *ret = (struct mark){ .fd = fd };
     return 0;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/mem.h"
 #include "base/text.h"
@@ -71,6 +72,18 @@ void side_put_aside(const char *path, const struct error *why)
         log_line(LOG_WARNING, "a damaged database cannot be kept reason='%s'", err.text);
 }
 
+/* These databases are not synchronized: a machine that stops at once may leave any part of a log.
+ */
+static bool is_from_before_boot(const char *path)
+{
+    struct timespec wall, up;
+    struct stat status;
+
+    clock_gettime(CLOCK_REALTIME, &wall);
+    clock_gettime(CLOCK_BOOTTIME, &up);
+    return stat(path, &status) == 0 && status.st_mtime < wall.tv_sec - up.tv_sec;
+}
+
 /* SQLite goes on with what is before the damage, and overwrites the rest. */
 static void keep_damaged_log(const char *path)
 {
@@ -80,7 +93,10 @@ static void keep_damaged_log(const char *path)
 
     if (!side_log_is_damaged(path))
         return;
-    if (file_copy_aside(log, damaged, &kept, &err) == 0)
+    if (is_from_before_boot(log))
+        log_line(LOG_WARNING, "the machine stopped before the last changes were stored file=%s",
+                 log);
+    else if (file_copy_aside(log, damaged, &kept, &err) == 0)
         say(log, kept, "damaged: the changes after the damage are lost");
     else
         log_line(LOG_WARNING, "a log is damaged, its last changes are lost file=%s reason='%s'",
@@ -121,6 +137,17 @@ static int check_tables(sqlite3 *db, const struct side_plan *plan, struct error 
     return code;
 }
 
+/* An index of columns that a table of the same name lacks is no fault of the disk. */
+static int make_tables(sqlite3 *db, const struct side_plan *plan, struct error *err)
+{
+    int code = sql_exec(db, plan->path, plan->schema, err);
+    bool is_wrong = code < 0 && sqlite3_errcode(db) == SQLITE_ERROR;
+
+    return is_wrong ? error_set(err, -EBADMSG, "database %s: not a database of tarn: %s",
+                                plan->path, sqlite3_errmsg(db))
+                    : code;
+}
+
 static int set_up(sqlite3 *db, const struct side_plan *plan, struct error *err)
 {
     AUTO_FREE char *format = mem_printf("PRAGMA user_version = %d", SIDE_FORMAT);
@@ -130,7 +157,7 @@ static int set_up(sqlite3 *db, const struct side_plan *plan, struct error *err)
     if (code == 0)
         code = check_content(db, plan->path, err);
     if (code == 0)
-        code = sql_exec(db, plan->path, plan->schema, err);
+        code = make_tables(db, plan, err);
     if (code == 0)
         code = check_tables(db, plan, err);
     if (code == 0)
@@ -142,7 +169,8 @@ int side_check(const char *path, struct error *err)
 {
     sqlite3 *db = NULL;
 
-    if (side_log_is_damaged(path))
+    /* A daemon that runs may have been writing at the first look. */
+    if (side_log_is_damaged(path) && side_log_is_damaged(path))
         return error_set(err, -EBADMSG, "database %s-wal: damaged: the last changes are lost",
                          path);
     int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK

@@ -7,7 +7,8 @@
  * A file that is damaged, is no database, or has a newer format is never changed or deleted: it is
  * renamed to NAME.db.damaged-SECONDS or NAME.db.newer-SECONDS, the log says so, and an empty
  * database takes its place. Of a damaged write-ahead log, a copy is kept under such a name, and
- * the changes before the damage count. tarn doctor and an alert name these files until an
+ * the changes before the damage count; after a restart of the machine, which may cut off a log, the
+ * message alone has to do. tarn doctor and an alert name these files until an
  * administrator removes them.
  *
  * The format is in user_version; 0: of a version that had no number.

@@ -193,12 +193,12 @@ def test_a_key_of_the_query_that_is_none_ends_no_silence(daemon):
 
 
 @pytest.mark.parametrize("subject", ["GPU-9", "7", "job:", "job:x", "job:0", "job:7_3", "job:-7", "queue:none:money",
-                                     "queue:default", "queue:default:cpus", "../../etc", "hot"])
+                                     "queue:default", "queue:default:cpus", "../../etc", "hot", "node:none", "file:", "file:a/b"])
 def test_a_subject_that_is_none_is_refused(daemon, subject):
     with pytest.raises(Refused) as refused:
         daemon.api.post("/v1/alerts/silences", {"name": "*", "for": "2h", "subject": subject})
     assert refused.value.status == 400
-    assert "expected the UUID or the number of a GPU, job:7, queue:NAME:money, queue:NAME:USER:gpu_hours or *" in refused.value.message
+    assert "expected the UUID or the number of a GPU, job:7, node:NAME, file:NAME, queue:NAME:money, queue:NAME:USER:gpu_hours or *" in refused.value.message
     assert daemon.api.get("/v1/alerts")["silences"] == []
 
 

@@ -13,7 +13,8 @@ enum { ALL, OF, FOR, COMMENT };
 const struct option_entry options_alerts[] = {
     [ALL] = { "all", 'a', NULL, "every alert" },
     [OF] = { "of", 0, "SUBJECT",
-             "only for a GPU (UUID or number), job:7, queue:NAME:money or queue:NAME:USER:money" },
+             "only for a GPU (UUID or number), job:7, node:NAME, file:NAME, queue:NAME:money or "
+             "queue:NAME:USER:money" },
     [FOR] = { "for", 0, "TIME", "duration of the silence" },
     [COMMENT] = { "comment", 0, "WORDS", "the reason" },
     { 0 },

@@ -117,7 +117,7 @@ static void tell_wait(const struct each *each, const char *id)
         fprintf(stderr, "tarn: job %s has not started; tarn why %s explains the wait\n", id, id);
 }
 
-static int copy_job(const struct each *each, const char *id, const char *prefix, struct error *err)
+static int copy_once(const struct each *each, const char *id, const char *prefix, struct error *err)
 {
     struct copy copy = { .prefix = prefix,
                          .is_quiet = each->options->is_quiet,
@@ -140,6 +140,17 @@ static int copy_job(const struct each *each, const char *id, const char *prefix,
     client_stream_close(&stream);
     if (code == 0 && !copy.has_any && !copy.is_quiet)
         tell_wait(each, id);
+    return code;
+}
+
+static int copy_job(const struct each *each, const char *id, const char *prefix, struct error *err)
+{
+    unsigned tries = 0;
+    int code;
+
+    do
+        code = copy_once(each, id, prefix, err);
+    while (session_tries_again(code, err, &tries));
     return code;
 }
 

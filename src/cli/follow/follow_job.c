@@ -378,6 +378,8 @@ static void copy_output(struct following *following)
             fail_output(following);
         return;
     }
+    if (output->status > 0)
+        following->crowded_since = 0;
     following->offset += output->bytes.length;
     for (size_t at = 0; at < output->bytes.length && !following->is_deaf;) {
         ssize_t done = write(STDOUT_FILENO, output->bytes.bytes + at, output->bytes.length - at);

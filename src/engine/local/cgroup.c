@@ -237,7 +237,7 @@ static int64_t share_of_pids(const char *folder)
         least = less_of(least, path);
         *slash = '\0';
     }
-    return least == INT64_MAX ? 0 : least / 4;
+    return least == INT64_MAX ? 0 : least < 4 ? 1 : least / 4;
 }
 
 static void detect_tree(struct cgroup *cgroup, const struct cgroup_mount *mount, const char *key,
