@@ -20,7 +20,6 @@
 #include "wire/json.h"
 
 enum { STATE, ACCEPT };
-enum { LOG_BYTES_MAX = 1 << 30 };
 
 #define STATE_OPTION "state", 0, "DIR", "state directory (default: as for tarn serve)"
 
@@ -125,20 +124,12 @@ static void check_database(const char *dir, const char *name, const char *what)
         finding_say(GRADE_OK, name, "%s.db is intact", name);
 }
 
-static int keep_log(const char *log, const char *kept, struct error *err)
-{
-    AUTO_RELEASE(text) struct text bytes = { 0 };
-
-    int code = file_read(log, LOG_BYTES_MAX, &bytes, err);
-    return code < 0 ? code : file_replace(kept, text_string(&bytes), bytes.length, err);
-}
-
 /* The damaged log is kept: its pages may be needed to find out what is missing. */
 static int accept_loss(const char *dir, struct error *err)
 {
     __attribute__((cleanup(journal_auto_destroy))) struct journal *journal = NULL;
     AUTO_FREE char *log = mem_printf("%s/journal.db-wal", dir);
-    AUTO_FREE char *kept = mem_printf("%s.lost-%" PRId64, log, (int64_t)time(NULL));
+    AUTO_FREE char *kept = NULL;
     AUTO_FREE char *aside = mem_printf("%s/run.lost-%" PRId64, dir, (int64_t)time(NULL));
     bool has_log = access(log, F_OK) == 0;
 
@@ -149,7 +140,7 @@ static int accept_loss(const char *dir, struct error *err)
         return code;
     code = attempts_put_aside(dir, aside, err);
     if (code == 0 && has_log)
-        code = keep_log(log, kept, err);
+        code = file_copy_aside(log, "lost", &kept, err);
     if (code == 0)
         code = journal_open(dir, JOURNAL_WRITE_WITH_LOSS, &journal, err);
     if (code == 0)
