@@ -17,7 +17,7 @@ endef
 $(eval $(call renew,$(BUILD)))
 $(eval $(call renew,$(BUILD)-release))
 
-.PHONY: all demo check check-all check-slurm check-kube check-frameworks bench results hardware portable wheel arm64 deb tarball install packages clean
+.PHONY: all demo check check-all check-slow check-slurm check-kube check-frameworks bench results hardware portable wheel arm64 deb tarball install packages clean
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -j $(JOBS)
@@ -38,11 +38,12 @@ check:
 	@$(MAKE) --no-print-directory all
 	@tools/check $(BUILD)
 
-check-all:
+# What check-all adds to check.
+check-all check-slow:
 	@tools/packages build check demo wheel deb portable arm64 slow slurm kube
-	@tools/kube/build || echo 'check-all: the tests on Kubernetes are skipped'
+	@tools/kube/build || echo '$@: the tests on Kubernetes are skipped'
 	@$(MAKE) --no-print-directory all
-	@tools/check $(BUILD) --all
+	@tools/check $(BUILD) --$(@:check-%=%)
 
 # On a real Slurm that the tests start here; needs root. Part of check-all.
 check-slurm:
