@@ -116,8 +116,11 @@ struct api_studies {
 struct forecast_waiter {
     struct forecast_waiter *next;
     void (*done)(struct forecast_waiter *waiter);
-    usec_t patience; /* it does not wait for a forecast that takes more processor time */
-    bool is_many;    /* one of many: it is content if the last one is young for what it cost */
+    usec_t patience; /* it does not wait for a forecast that takes more processor time, nor more
+                        than 10 times as long on a busy machine */
+    bool is_many;    /* one of many: it is content if the last one is young for what it cost, and
+                        waits no longer than its patience */
+    uint64_t until;  /* of the callee */
 };
 
 /* The forecast of the live state (forecast/forecast.h). */

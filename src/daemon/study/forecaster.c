@@ -13,11 +13,11 @@
 #include "io/log.h"
 
 enum {
-    COPY_SECONDS = 10, /* of processor time; more is a bug */
-    COPY_MS = 10000,   /* of any time: something stopped it */
-    WAIT_MS = 500,
-    MANY = 1000, /* waiting jobs: no request waits for the first forecast */
-    YOUNG = 10,  /* times its processor time: submissions one after another get no new one */
+    COPY_SECONDS = 10,  /* of processor time; more is a bug */
+    COPY_MS = 10000,    /* of any time: something stopped it */
+    WAIT_PATIENCE = 10, /* times its patience */
+    MANY = 1000,        /* waiting jobs: no request waits for the first forecast */
+    YOUNG = 10,         /* times its processor time: submissions one after another get no new one */
 };
 #define FRESH   USEC_PER_SEC
 #define AGE_MAX (30 * USEC_PER_SEC) /* then a forecast that does not come so far will do */
@@ -113,15 +113,37 @@ static void count_allowance(struct forecaster *forecaster)
         forecaster->allowance = FORECAST_SAVED;
 }
 
-static void call_waiters(struct forecast_waiter **list)
+/* Those that have waited until then; UINT64_MAX: all. */
+static void call_waiters(struct forecast_waiter **list, uint64_t now)
 {
-    struct forecast_waiter *waiter = *list;
+    struct forecast_waiter *waiter = *list, *next;
 
     *list = NULL;
-    for (struct forecast_waiter *next; waiter; waiter = next) {
+    for (; waiter; waiter = next) {
         next = waiter->next;
-        waiter->done(waiter);
+        if (waiter->until <= now) {
+            waiter->done(waiter);
+            continue;
+        }
+        waiter->next = *list;
+        *list = waiter;
     }
+}
+
+static void on_late(uv_timer_t *timer);
+
+static void set_timer(struct forecaster *forecaster)
+{
+    const struct forecast_waiter *lists[] = { forecaster->waiters, forecaster->later_waiters };
+    uint64_t at = forecaster->is_running ? forecaster->began + COPY_MS : UINT64_MAX;
+    uint64_t now = uv_now(forecaster->loop);
+
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
+        for (const struct forecast_waiter *waiter = lists[i]; waiter; waiter = waiter->next)
+            at = waiter->until < at ? waiter->until : at;
+    }
+    if (at != UINT64_MAX)
+        uv_timer_start(&forecaster->timer, on_late, at > now ? at - now : 0, 0);
 }
 
 static void on_poll_closed(uv_handle_t *handle)
@@ -157,13 +179,13 @@ static void finish(struct forecaster *forecaster)
     copy_end(&forecaster->copy);
     forecaster->is_running = false;
     take(forecaster);
-    call_waiters(&forecaster->waiters);
+    call_waiters(&forecaster->waiters, UINT64_MAX);
     if (!forecaster->later_waiters)
         return;
     forecaster->waiters = forecaster->later_waiters;
     forecaster->later_waiters = NULL;
     if (!start(forecaster))
-        call_waiters(&forecaster->waiters);
+        call_waiters(&forecaster->waiters, UINT64_MAX);
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events)
@@ -176,17 +198,17 @@ static void on_readable(uv_poll_t *poll, int status, int events)
         finish(forecaster);
 }
 
-/* The longest wait of a request: it is answered from the last forecast. */
+/* A request that has waited for too long is answered from the last forecast. */
 static void on_late(uv_timer_t *timer)
 {
     struct forecaster *forecaster = timer->data;
+    uint64_t now = uv_now(forecaster->loop);
 
-    if (forecaster->is_running && uv_now(forecaster->loop) - forecaster->began >= COPY_MS)
+    if (forecaster->is_running && now - forecaster->began >= COPY_MS)
         finish(forecaster);
-    call_waiters(&forecaster->waiters);
-    call_waiters(&forecaster->later_waiters);
-    if (forecaster->is_running)
-        uv_timer_start(timer, on_late, COPY_MS, 0);
+    call_waiters(&forecaster->waiters, now);
+    call_waiters(&forecaster->later_waiters, now);
+    set_timer(forecaster);
 }
 
 /* False: there can be no copy. */
@@ -211,8 +233,7 @@ static bool start(struct forecaster *forecaster)
     uv_poll_init(forecaster->loop, forecaster->poll, forecaster->copy.fd);
     forecaster->poll->data = forecaster;
     uv_poll_start(forecaster->poll, UV_READABLE | UV_DISCONNECT, on_readable);
-    if (!uv_is_active((uv_handle_t *)&forecaster->timer))
-        uv_timer_start(&forecaster->timer, on_late, COPY_MS, 0);
+    set_timer(forecaster);
     return true;
 }
 
@@ -227,11 +248,12 @@ static bool is_new(const struct forecaster *forecaster)
 static void wait(struct forecaster *forecaster, struct forecast_waiter **list,
                  struct forecast_waiter *waiter)
 {
+    uint64_t patience = (uint64_t)(waiter->patience / USEC_PER_MS);
+
+    waiter->until = uv_now(forecaster->loop) + patience * (waiter->is_many ? 1 : WAIT_PATIENCE);
     waiter->next = *list;
     *list = waiter;
-    if (!uv_is_active((uv_handle_t *)&forecaster->timer) ||
-        uv_timer_get_due_in(&forecaster->timer) > WAIT_MS)
-        uv_timer_start(&forecaster->timer, on_late, WAIT_MS, 0);
+    set_timer(forecaster);
 }
 
 /* A forecast costs about ten times as much as a submission. */
@@ -394,8 +416,8 @@ void forecaster_destroy(struct forecaster *forecaster)
         uv_close((uv_handle_t *)forecaster->poll, on_poll_closed);
         copy_end(&forecaster->copy);
     }
-    call_waiters(&forecaster->waiters);
-    call_waiters(&forecaster->later_waiters);
+    call_waiters(&forecaster->waiters, UINT64_MAX);
+    call_waiters(&forecaster->later_waiters, UINT64_MAX);
     estimate_book_destroy(forecaster->book);
     uv_close((uv_handle_t *)&forecaster->timer, on_timer_closed);
 }
