@@ -645,11 +645,11 @@ def test_a_pipeline_that_waits_is_cleaned_up_when_it_is_cancelled(api):
 @pytest.mark.parametrize("fails", (True, False))
 def test_a_requeued_pipeline_is_cleaned_up_again_and_at_the_end(api, tmp_path, fails):
     ran = tmp_path / "ran"
-    number = api.submit(name="again", stages={
-        "a": {"run": "echo a >> %s" % ran}, "b": {"needs": ["a"], "run": "sleep 0.2; echo b >> %s; test -e %s/flag" % (ran, tmp_path)},
-        "z": {"when": "always", "run": "echo z >> %s" % ran}})
     if not fails:
         (tmp_path / "flag").touch()
+    number = api.submit(name="again", stages={
+        "a": {"run": "echo a >> %s" % ran}, "b": {"needs": ["a"], "run": "echo b >> %s; test -e %s/flag" % (ran, tmp_path)},
+        "z": {"when": "always", "run": "echo z >> %s" % ran}})
     assert api.wait_group(number)["result"] == ("failed" if fails else "ok")
     (tmp_path / "flag").touch()
     api.post("/v1/jobs/%d/requeue" % number)

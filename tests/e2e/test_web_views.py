@@ -336,6 +336,7 @@ def test_a_job_shows_its_readings_and_what_to_improve(browser, tmp_path):
         page.wait_for("GPU use", "dl")
         page.wait_for("Its GPUs", "h2")
         assert count(page, ".charts path.line") >= 1
+        page.wait_for("attempt 1, 1 GPU", ".events")
         assert page.text(".events").splitlines()[1].endswith("attempt 1, 1 GPU")
         assert page.browser.execute_script("""  // no label of a chart is cut off
             return [...document.querySelectorAll('.charts svg')].every((chart) => [...chart.querySelectorAll('text')].every((one) =>
