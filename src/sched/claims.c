@@ -2,12 +2,10 @@
 #include "sched/claims.h"
 
 #include "sched/brain.h"
+#include "sched/deadlines.h"
 #include "sched/grant.h"
 
-#define LOOK_EVERY (5 * USEC_PER_MIN)
-
 enum {
-    SLIP = 16,           /* one that is served first may be delayed by 1/16 of its own length */
     SLIP_SHORTER = 8,    /* by jobs of at most 1/8 of its length */
     LOOK_JOBS = 256,     /* that run: for each so many, claims are as good for a second, */
     LOOK_WORK = 64,      /* and for each so many, the sum of their work */
@@ -17,7 +15,7 @@ enum {
 /* Such times move while work is done and other queues are served: not too often. */
 static void look_again(struct brain *brain, usec_t at)
 {
-    usec_t least = brain->state->now + LOOK_EVERY;
+    usec_t least = brain->state->now + CLAIMS_LOOK;
 
     brain_review(brain, at > least ? at : least);
 }
@@ -71,13 +69,14 @@ static uint64_t predicted_percent(const struct history *history)
 }
 
 /* How many of the claims would miss their protected start behind this work: up to the last. */
-static uint32_t count_late(const struct brain *brain, uint64_t work, usec_t *ret_nearest)
+static uint32_t count_late(const struct brain *brain, const plain_claim_list *claims, uint64_t work,
+                           usec_t *ret_nearest)
 {
     uint64_t percent = predicted_percent(&brain->state->history);
     uint32_t late = 0, i = 0;
 
     *ret_nearest = USEC_NEVER;
-    LIST_EACH (const struct plain_claim, claim, &brain->claims) {
+    LIST_EACH (const struct plain_claim, claim, claims) {
         i++;
         usec_t drain = (usec_t)(work / (QUEUE_SHARE_ONE / 1024) * 1000 / PACKED_PERCENT * percent);
         usec_t latest = claim->protected - drain;
@@ -91,15 +90,16 @@ static uint32_t count_late(const struct brain *brain, uint64_t work, usec_t *ret
 }
 
 /* How many of the claims have to be served in order from now on. The work that runs is looked at
- * closely only if its limits do not answer it. */
-static uint32_t count_urgent(struct brain *brain, uint32_t queue)
+ * closely only if its limits do not answer it. more: work that may come before them. */
+static uint32_t count_urgent(struct brain *brain, const plain_claim_list *claims, uint32_t queue,
+                             uint64_t more)
 {
     usec_t nearest;
     int64_t most = ends_work(&brain->ends, brain->state->now);
 
-    uint32_t urgent = count_late(brain, most > 0 ? (uint64_t)most : 0, &nearest);
+    uint32_t urgent = count_late(brain, claims, more + (most > 0 ? (uint64_t)most : 0), &nearest);
     if (urgent > 0)
-        urgent = count_late(brain, running_work(brain, queue), &nearest);
+        urgent = count_late(brain, claims, more + running_work(brain, queue), &nearest);
     if (urgent == 0 && nearest != USEC_NEVER)
         look_again(brain, nearest);
     return urgent;
@@ -118,6 +118,40 @@ static void drop_settled(struct brain *brain)
     brain->claims.count = kept;
 }
 
+static bool is_among(const plain_claim_list *claims, uint64_t job)
+{
+    LIST_EACH (const struct plain_claim, claim, claims) {
+        if (claim->job == job)
+            return true;
+    }
+    return false;
+}
+
+/* Those that would miss their deadlines if they waited on come first, by deadline. Else *ret_next
+ * is the one that room is kept for; its job is 0 if there is none. */
+static void put_due_first(struct brain *brain, uint32_t number, struct plain_claim *ret_next)
+{
+    plain_claim_list due = { 0 }, others = brain->claims;
+
+    *ret_next = (struct plain_claim){ 0 };
+    uint64_t other = deadlines_list(&brain->pending.queues.items[number], brain->state->now, &due);
+    if (due.count == 0)
+        return;
+    uint32_t late = count_urgent(brain, &due, number, other);
+    if (late == 0) {
+        *ret_next = due.items[0];
+        list_release(&due);
+        return;
+    }
+    due.count = late;
+    LIST_EACH (const struct plain_claim, claim, &others) {
+        if (!is_among(&due, claim->job))
+            list_add(&due, *claim);
+    }
+    brain->claims = due;
+    list_release(&others);
+}
+
 /* One more of its jobs goes before others. */
 static void make_urgent(struct brain *brain, struct pending_bucket *bucket, uint32_t number)
 {
@@ -129,20 +163,23 @@ static void make_urgent(struct brain *brain, struct pending_bucket *bucket, uint
     bucket->urgent_count++;
 }
 
-/* While the first may slip, jobs of at most 1/8 of its length go before it. False: there are none
- * that find room. */
+/* While the first may slip, jobs of at most 1/8 of its length go before it, and before these, jobs
+ * that would miss their deadlines. False: there are none that find room. */
 static bool put_shorts_first(struct brain *brain, const struct pending_queue *queue,
                              const struct pending_bucket *first)
 {
-    bool is_any = false;
+    usec_t now = brain->state->now;
+    bool is_any = false, is_first_dated = pending_can_be_met(first, now);
 
     for (size_t i = 0; i < queue->buckets.count; i++) {
         struct pending_bucket *bucket = queue->buckets.items[i];
-        if (bucket->most > first->most / SLIP_SHORTER || bucket->is_settled ||
-            !brain_fits_somewhere(brain, bucket))
+        bool is_short = bucket->most <= first->most / SLIP_SHORTER;
+        bool is_due = (is_short || !is_first_dated) && bucket->urgent_in == brain->plans &&
+                      pending_can_be_met(bucket, now);
+        if ((!is_due && !is_short) || bucket->is_settled || !brain_fits_somewhere(brain, bucket))
             continue;
+        bucket->urgent = is_due ? bucket->urgent - CLAIMS_SHORT : CLAIMS_SHORT;
         bucket->urgent_in = brain->plans;
-        bucket->urgent = 0;
         bucket->urgent_count = bucket->count;
         is_any = true;
     }
@@ -169,7 +206,7 @@ static void serve_first(struct brain *brain, struct pending_queue *queue, const 
 void claims_promise(struct pending_queue *queue, const struct job *job, usec_t reserved)
 {
     if (queue->served == job->id && queue->served_by == 0)
-        queue->served_by = usec_after(reserved, job->pending_bucket->most / SLIP);
+        queue->served_by = usec_after(reserved, job->pending_bucket->most / CLAIMS_SLIP);
 }
 
 /* The first of its bucket: of jobs that are alike, the oldest starts first. */
@@ -233,10 +270,18 @@ static bool drop_kept_back(struct brain *brain, struct pending_queue *queue, boo
     return is_served && dropped == 0;
 }
 
+static void keep_room_for(struct pending_queue *queue, const struct job *job, usec_t at)
+{
+    queue->claim = job->id;
+    queue->claim_priority = job->priority;
+    queue->claim_at = at;
+}
+
 /* Which of the queue's jobs go before its others, and from when on room is kept for the first. */
 void claims_look(struct brain *brain, uint32_t number)
 {
     struct pending_queue *queue = &brain->pending.queues.items[number];
+    struct plain_claim next;
 
     if (is_fresh(brain, queue)) {
         keep_urgent(brain, queue);
@@ -246,22 +291,24 @@ void claims_look(struct brain *brain, uint32_t number)
     queue->looked_in = brain->plans;
     plain_list(&brain->plain, brain->state, number, &brain->claims);
     drop_settled(brain);
+    put_due_first(brain, number, &next);
     bool is_served = drop_kept_back(brain, queue, put_served_first(brain, queue));
-    uint32_t urgent = count_urgent(brain, number);
+    uint32_t urgent = count_urgent(brain, &brain->claims, number, 0);
     if (is_served && urgent == 0)
         urgent = 1;
     for (uint32_t i = 0; i < urgent; i++)
-        make_urgent(brain, claimant(brain, i)->pending_bucket, i + 1);
+        make_urgent(brain, claimant(brain, i)->pending_bucket, CLAIMS_SHORT + i + 1);
     queue->claim = 0;
     if (urgent > 0)
         serve_first(brain, queue, claimant(brain, 0));
+    else if (next.job != 0)
+        keep_room_for(queue, state_job(brain->state, next.job)->pending_bucket->first,
+                      next.protected);
     for (uint32_t i = 0; i < brain->claims.count && queue->claim == 0; i++) {
         const struct plain_claim *claim = &brain->claims.items[i];
         if (claim->start >= brain->state->now || claim->protected == USEC_NEVER)
             continue; /* it was not passed over, or may be without end */
-        queue->claim = claimant(brain, i)->id;
-        queue->claim_priority = claimant(brain, i)->priority;
-        queue->claim_at = claim->protected;
+        keep_room_for(queue, claimant(brain, i), claim->protected);
     }
     if (queue->claim != 0 && queue->claim_at > brain->state->now)
         look_again(brain, queue->claim_at);

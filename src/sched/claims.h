@@ -21,6 +21,13 @@
 
 struct brain;
 
+enum {
+    CLAIMS_SLIP = 16,        /* one that is served first may be delayed by 1/16 of its own length */
+    CLAIMS_SHORT = 1U << 30, /* the number (pending.h) of the urgent that are short; others have */
+};                           /* a higher one, short ones that would miss a deadline a lower one */
+
+#define CLAIMS_LOOK (5 * USEC_PER_MIN) /* claims are looked at so often if nothing happens */
+
 /* Which of the queue's jobs go before its others in this plan, and from when on room is kept. */
 void claims_look(struct brain *brain, uint32_t queue);
 /* Keep room for the first: before other jobs of the queue start. */

@@ -84,15 +84,6 @@ usec_t job_left(const struct job *job, usec_t now)
     return left + (owed > 0 ? owed : 0);
 }
 
-uint8_t job_deadline_band(const struct job *job, usec_t now)
-{
-    usec_t slack = job->deadline - now - job->estimate;
-
-    if (job->deadline == 0 || job->estimate == 0 || slack < 0)
-        return 0;
-    return slack <= job->estimate / FACTS_URGENT ? 2 : 1;
-}
-
 /* ---- stops and restarts ---- */
 
 bool job_is_back(const struct job *job)

@@ -42,8 +42,6 @@ usec_t job_left(const struct job *job, usec_t now);
 usec_t job_owed(const struct job *job);
 /* The part of its last restart cost that its run has not amortized yet; negative: it ran longer. */
 usec_t job_unpaid(const struct job *job, usec_t now);
-/* For jobs that are not preemptible: 2 its deadline is near, 1 it has one that it can meet, 0. */
-uint8_t job_deadline_band(const struct job *job, usec_t now);
 
 /* The job was stopped, or is being stopped, to restart at once. */
 bool job_is_back(const struct job *job);

@@ -341,8 +341,8 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
             claims_keep(brain, queue);
         uint64_t next = bucket->first->id;
         bool is_claim = queue->claim == next && bucket->urgent_in == brain->plans;
-        bool is_short =
-            bucket->urgent_in == brain->plans && bucket->urgent_count > 0 && bucket->urgent == 0;
+        bool is_short = bucket->urgent_in == brain->plans && bucket->urgent_count > 0 &&
+                        bucket->urgent <= CLAIMS_SHORT;
         if (is_claim)
             claims_end_slip(brain, next);
         bool was_last = bucket->count == 1;

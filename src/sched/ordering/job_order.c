@@ -273,10 +273,9 @@ struct rank_entry rank_as_guessed(const struct ranker *ranker, struct pending_bu
     assert(bucket->count > 0);
     switch ((enum ordering)ranker->state->settings.order) {
     case ORDER_DEFAULT:
-        /* Deadlines that are near, then those that can be kept: the least work first. */
-        entry.band = (uint8_t)(2 - job_deadline_band(bucket->first, ranker->state->now));
-        entry.key = entry.band < 2 ? bucket->estimate / USEC_PER_SEC * bucket->share
-                                   : key_by_length(ranker, bucket);
+        entry.is_undated = !pending_can_be_met(bucket, ranker->state->now);
+        entry.key = entry.is_undated ? key_by_length(ranker, bucket)
+                                     : bucket->usual / USEC_PER_SEC * bucket->share;
         break;
     case ORDER_SHORTEST:
         entry.key = bucket->estimate > 0 ? bucket->usual : bucket->max_duration;
@@ -305,7 +304,7 @@ bool rank_is_before(const struct rank_entry *a, const struct rank_entry *b)
         return a->priority > b->priority;
     if (a->urgent != b->urgent)
         return a->urgent < b->urgent;
-    if (a->band != b->band)
-        return a->band < b->band;
+    if (a->is_undated != b->is_undated)
+        return b->is_undated;
     return a->key != b->key ? a->key < b->key : a->id < b->id;
 }

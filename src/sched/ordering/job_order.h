@@ -48,8 +48,8 @@
 struct rank_entry {
     struct pending_bucket *bucket;
     int32_t priority;
-    uint32_t urgent; /* the lower first: jobs that would miss their protected start otherwise */
-    uint8_t band;    /* the lower first: jobs with a near deadline have 0 */
+    uint32_t urgent; /* the lower first: would miss their protected start or deadline otherwise */
+    bool is_undated; /* no deadline that can still be met: after those that have one */
     int64_t key;     /* then the lower */
     uint64_t id;     /* then the lower */
 };

@@ -68,6 +68,13 @@ struct pending {
     uint32_t count;
 };
 
+/* Its jobs have a deadline, and meet it if they start now and run as long as usual. */
+static inline bool pending_can_be_met(const struct pending_bucket *bucket, usec_t now)
+{
+    return bucket->deadline > 0 && bucket->usual != USEC_NEVER &&
+           usec_after(now, bucket->usual) <= bucket->deadline;
+}
+
 /* Move a queued job to its bucket; remove any other job from its bucket. */
 void pending_update(struct pending *pending, const struct state *state, struct job *job);
 void pending_remove(struct pending *pending, struct job *job);

@@ -489,15 +489,13 @@ void plain_advance(struct plain *plain, const struct state *state, size_t runnin
 static void add_claim(const struct plain_queue *queue, const struct plain_job *job, usec_t start,
                       usec_t protected, bool is_foreseen, plain_claim_list *ret)
 {
-    uint64_t share = job->share > QUEUE_SHARE_ONE / 2 ? QUEUE_SHARE_ONE : job->share;
-    uint64_t seconds = job->usual == SECONDS_NEVER ? 3600 : job->usual;
     usec_t to_real = queue->at - queue->clock;
 
     list_add(ret, (struct plain_claim){
                       .job = job->id,
                       .start = start + to_real,
                       .protected = usec_after(protected, to_real),
-                      .work = (share / 1024 + 1) * seconds * 1000,
+                      .work = plain_work(job->share, after_seconds(0, job->usual)),
                       .is_foreseen = is_foreseen,
                   });
 }

@@ -104,11 +104,20 @@ struct plain_claim {
     uint64_t job;
     usec_t start; /* in the plain schedule; real time, as the next */
     usec_t protected;
-    uint64_t work; /* usual run time (ms) x share (2^10), of more than half a cluster all of it */
+    uint64_t work;    /* usual run time (ms) x share (2^10) */
     bool is_foreseen; /* it has not started in the plain schedule yet */
 };
 
 typedef LIST(struct plain_claim) plain_claim_list;
+
+/* The work of a job: of more than half a cluster, all of it. usual: USEC_NEVER counts as an hour.
+ */
+static inline uint64_t plain_work(uint32_t share, usec_t usual)
+{
+    uint64_t part = share > QUEUE_SHARE_ONE / 2 ? QUEUE_SHARE_ONE : share;
+
+    return (part / 1024 + 1) * ((uint64_t)(usual == USEC_NEVER ? USEC_PER_HOUR : usual) / 1000);
+}
 
 /* A job that has started in the plain schedule of a queue with preemptible jobs. */
 struct plain_due {

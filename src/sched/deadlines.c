@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/deadlines.h"
+
+#include "sched/claims.h"
+
+typedef LIST(const struct pending_bucket *) bucket_list;
+
+static int compare_deadlines(const void *a, const void *b)
+{
+    const struct pending_bucket *left = *(const struct pending_bucket *const *)a,
+                                *right = *(const struct pending_bucket *const *)b;
+
+    if (left->deadline != right->deadline)
+        return left->deadline < right->deadline ? -1 : 1;
+    return (left->first->id > right->first->id) - (left->first->id < right->first->id);
+}
+
+/* The work of these claims fills the cluster for so long. */
+static usec_t time_for(uint64_t work)
+{
+    return (usec_t)(work / (QUEUE_SHARE_ONE / 1024)) * 1000;
+}
+
+/* The last one cannot be met beside the others: the largest goes. Returns its work. */
+static uint64_t drop_largest(plain_claim_list *claims, size_t first)
+{
+    size_t largest = first;
+
+    for (size_t i = first; i < claims->count; i++) {
+        if (claims->items[i].work >= claims->items[largest].work)
+            largest = i;
+    }
+    uint64_t work = claims->items[largest].work;
+    list_remove(claims, largest);
+    return work;
+}
+
+static void add_jobs(const struct pending_bucket *bucket, usec_t now, size_t first, uint64_t *work,
+                     plain_claim_list *ret)
+{
+    usec_t most = usec_after(now, bucket->most) <= bucket->deadline ? bucket->most : bucket->usual;
+
+    for (const struct job *job = bucket->first; job; job = job->pending_next) {
+        struct plain_claim claim = { .job = job->id,
+                                     .protected =
+                                         bucket->deadline - most - most / CLAIMS_SLIP - CLAIMS_LOOK,
+                                     .work = plain_work(bucket->share, bucket->usual) };
+        if (ret->count - first >= DEADLINES_MOST)
+            return;
+        list_add(ret, claim);
+        *work += claim.work;
+        if (now + time_for(*work) > bucket->deadline)
+            *work -= drop_largest(ret, first);
+    }
+}
+
+uint64_t deadlines_list(const struct pending_queue *queue, usec_t now, plain_claim_list *ret)
+{
+    bucket_list buckets = { 0 };
+    size_t first = ret->count;
+    uint64_t work = 0, largest = 0;
+
+    for (size_t i = 0; i < queue->buckets.count; i++) {
+        const struct pending_bucket *bucket = queue->buckets.items[i];
+        uint64_t other = plain_work(bucket->share, bucket->usual);
+        if (bucket->is_settled)
+            continue;
+        if (pending_can_be_met(bucket, now))
+            list_add(&buckets, bucket);
+        else
+            largest = other > largest ? other : largest;
+    }
+    list_sort(&buckets, compare_deadlines);
+    for (size_t i = 0; i < buckets.count; i++)
+        add_jobs(buckets.items[i], now, first, &work, ret);
+    list_release(&buckets);
+    return largest;
+}
