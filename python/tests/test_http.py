@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
+import asyncio
+import json
+import os
+import socket
+import tempfile
+import threading
 import unittest
 
 import world  # noqa: F401  (the import path)
 import tarn
 from tarn import _http, errors
+from tarn import client as client_module
 
 PLAIN = b"HTTP/1.1 201 Created\r\nContent-Length: 5\r\nX-A: b\r\n\r\nhello"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n0a;x=1\r\nlo world, \r\n3\r\nyes\r\n0\r\n\r\n"
@@ -57,6 +64,59 @@ class Replies(unittest.TestCase):
         error = errors.error_of(418, {"error": {"code": "teapot", "message": "m"}})
         self.assertEqual((type(error), error.code, str(error)), (tarn.Error, "teapot", "m"))
         self.assertEqual(str(errors.error_of(502, None)), "the daemon refused, with HTTP status 502")
+        for kind in vars(errors).values():
+            if isinstance(kind, type) and getattr(kind, "code", None):
+                self.assertIs(type(errors.error_of(400, {"error": {"code": kind.code, "message": "m"}})), kind)
+
+
+def reply_of(status, body):
+    data = json.dumps(body).encode()
+    return b"HTTP/1.1 %d X\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (status, len(data), data)
+
+
+CROWDED = reply_of(429, {"error": {"code": "too_many_connections", "message": "connections: 48 are open"}})
+NODES = reply_of(200, {"nodes": [{"name": "a"}]})
+
+
+class Crowds(unittest.TestCase):
+    def serve(self, *replies):
+        """A door that answers one request after the other, each on its own connection."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = os.path.join(folder.name, "s")
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(path)
+        listener.listen(8)
+
+        def answer():
+            for reply in replies:
+                connection, _ = listener.accept()
+                while b"\r\n\r\n" not in connection.recv(65536):
+                    pass
+                connection.sendall(reply)
+                connection.close()
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        return path
+
+    def test_a_call_is_repeated_while_too_many_connections_are_open(self):
+        with tarn.Client(self.serve(CROWDED, CROWDED, NODES)) as client:
+            self.assertEqual(client.nodes(), [{"name": "a"}])
+
+        async def ask():
+            async with tarn.AsyncClient(self.serve(CROWDED, NODES)) as client:
+                return await client.nodes()
+
+        self.assertEqual(asyncio.run(ask()), [{"name": "a"}])
+
+    def test_but_not_without_end(self):
+        before = client_module.CROWDED_S
+        self.addCleanup(setattr, client_module, "CROWDED_S", before)
+        client_module.CROWDED_S = 0.0
+        with tarn.Client(self.serve(CROWDED)) as client, self.assertRaisesRegex(tarn.Crowded, "48 are open"):
+            client.nodes()
 
 
 if __name__ == "__main__":

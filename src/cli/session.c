@@ -444,6 +444,13 @@ static bool is_lost(int code)
     return code == -EIO || code == -ECONNRESET || code == -EPIPE;
 }
 
+static int may_be_accepted(int code, struct error *err)
+{
+    struct error why = *err;
+
+    return error_set(err, code, "%s; the submission may have been accepted: see tarn ls", why.text);
+}
+
 int session_submit(struct session *session, const char *path, const json_t *body, json_t **ret,
                    struct error *err)
 {
@@ -460,6 +467,8 @@ int session_submit(struct session *session, const char *path, const json_t *body
                                             .headers = is_named ? header : NULL };
     struct error later = { "" };
     int code = exchange(session, &request, ret, err);
+    if (code == -ETIMEDOUT)
+        return may_be_accepted(code, err);
     if (!is_named || !is_lost(code))
         return code;
     say("%s; trying again", err->text);
@@ -469,9 +478,9 @@ int session_submit(struct session *session, const char *path, const json_t *body
         if (is_lost(again) || again == -ENODATA)
             continue;
         *err = later;
-        return again;
+        return again == -ETIMEDOUT ? may_be_accepted(again, err) : again;
     }
-    return code;
+    return may_be_accepted(code, err);
 }
 
 int session_get(struct session *session, const char *path, json_t **ret, struct error *err)

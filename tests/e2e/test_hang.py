@@ -222,11 +222,13 @@ def test_commands_give_up_on_a_daemon_that_does_not_answer_and_those_that_follow
     daemon.process.send_signal(signal.SIGSTOP)
     try:
         listed = subprocess.run([tarn_test.TARN, "ls"], env=dict(environment, TARN_TIMEOUT="1"), capture_output=True, text=True, timeout=60)
+        submitted = subprocess.run([tarn_test.TARN, "submit", "true"], env=dict(environment, TARN_TIMEOUT="1"), capture_output=True, text=True, timeout=60)
         said = waits.stderr.readline()
     finally:
         daemon.process.send_signal(signal.SIGCONT)
     assert listed.returncode == 1 and listed.stdout == ""
     assert "no answer in time; it may be stopped" in listed.stderr
+    assert submitted.returncode == 1 and "no answer in time" in submitted.stderr and "may have been accepted: see tarn ls" in submitted.stderr
     assert "has not answered for" in said and "still waiting" in said
     open(daemon.root + "/go", "w").close()
     assert waits.wait(tarn_test.PATIENCE_S) == 3

@@ -13,8 +13,8 @@ from . import _calls
 from ._calls import Call, EventFollow, Follow, LogFollow, value_of
 from ._http import Reply, request_of
 from ._place import find_place
-from .client import BEAT_S, CHUNK, PAUSE_S
-from .errors import ConnectionLost, JobFailed, NoDaemon, Stopping, WaitTimeout, error_of
+from .client import BEAT_S, CHUNK, CROWDED_S, PAUSE_S
+from .errors import ConnectionLost, Crowded, JobFailed, NoDaemon, Stopping, WaitTimeout, error_of
 from .values import Event, Job, JobLike, id_of
 
 if TYPE_CHECKING:
@@ -125,15 +125,25 @@ class AsyncClient:
         except asyncio.TimeoutError:
             raise ConnectionLost("daemon at %s: no reply within %g s" % (self.place.name, self.timeout)) from None
 
+    async def _repeat(self, call: Call[T], request: bytes) -> T:
+        until = time.monotonic() + CROWDED_S
+        while True:
+            try:
+                return call.finish(*await self._ask(request))
+            except Crowded:  # the daemon has not looked at it
+                if time.monotonic() >= until:
+                    raise
+            await asyncio.sleep(PAUSE_S)
+
     async def _do(self, call: Call[T]) -> T:
         request = call.request(self.place.is_remote, self.place.headers)
         try:
-            return call.finish(*await self._ask(request))
+            return await self._repeat(call, request)
         except NoDaemon:
             if not call.is_submission:
                 raise
         await asyncio.get_running_loop().run_in_executor(None, self.place.start)
-        return call.finish(*await self._ask(request))
+        return await self._repeat(call, request)
 
     submit = _bind(_calls.submit)
     submit_many = _bind(_calls.submit_many)
@@ -206,7 +216,7 @@ class AsyncClient:
                         yield item
                 if follow.job is not None and (await self.get(follow.job)).is_ended:
                     return
-            except (ConnectionLost, NoDaemon, Stopping):
+            except (ConnectionLost, Crowded, NoDaemon, Stopping):
                 lost = lost or time.monotonic()
                 if time.monotonic() - lost > self.reconnect:
                     raise

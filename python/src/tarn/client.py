@@ -14,7 +14,7 @@ from . import _calls
 from ._calls import Call, EventFollow, Follow, LogFollow, value_of
 from ._http import Reply, request_of
 from ._place import find_place
-from .errors import ConnectionLost, JobFailed, NoDaemon, Stopping, WaitTimeout, error_of
+from .errors import ConnectionLost, Crowded, JobFailed, NoDaemon, Stopping, WaitTimeout, error_of
 from .values import Event, Job, JobLike, id_of
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ T = TypeVar("T")
 
 BEAT_S = 15  # the daemon writes to a stream of events at least so often
 PAUSE_S = 0.2
+CROWDED_S = 10.0  # calls are repeated for so long while too many connections are open
 CHUNK = 64 * 1024
 
 
@@ -121,15 +122,25 @@ class Client:
             sock.close()
         return reply.status, b"".join(body)
 
+    def _ask(self, call: Call[T], request: bytes) -> T:
+        until = time.monotonic() + CROWDED_S
+        while True:
+            try:
+                return call.finish(*self._exchange(request))
+            except Crowded:  # the daemon has not looked at it
+                if time.monotonic() >= until:
+                    raise
+            time.sleep(PAUSE_S)
+
     def _do(self, call: Call[T]) -> T:
         request = call.request(self.place.is_remote, self.place.headers)
         try:
-            return call.finish(*self._exchange(request))
+            return self._ask(call, request)
         except NoDaemon:
             if not call.is_submission:
                 raise
         self.place.start()
-        return call.finish(*self._exchange(request))
+        return self._ask(call, request)
 
     submit = _bind(_calls.submit)
     submit_many = _bind(_calls.submit_many)
@@ -199,7 +210,7 @@ class Client:
                     yield from follow.feed(data)
                 if follow.job is not None and self.get(follow.job).is_ended:
                     return
-            except (ConnectionLost, NoDaemon, Stopping):
+            except (ConnectionLost, Crowded, NoDaemon, Stopping):
                 lost = lost or time.monotonic()
                 if time.monotonic() - lost > self.reconnect:
                     raise

@@ -64,6 +64,12 @@ class TooMany(Error):
     code = "too_many"
 
 
+class Crowded(Error):
+    """More connections are open than one user, or all users together, may have. Calls are repeated for some seconds."""
+
+    code = "too_many_connections"
+
+
 class Internal(Error):
     """The daemon failed; the request is not at fault."""
 
@@ -115,7 +121,8 @@ class JobFailed(Error):
 
 
 _CLASSES: dict[Optional[str], type[Error]] = {kind.code: kind for kind in (
-    BadRequest, Unauthorized, Forbidden, NotFound, Conflict, TooLarge, Never, TooMany, Internal, Stopping, DiskFull, NoDaemon)}
+    BadRequest, Unauthorized, Forbidden, NotFound, Conflict, TooLarge, Never, TooMany, Crowded, Internal, Stopping,
+    Shortage, DiskFull, NoDaemon)}
 
 
 def error_of(status: int, body: Any) -> Error:
