@@ -367,8 +367,8 @@ static int nobody_there(const struct session *session, int code, struct error *e
     return error_set(err, -ENODATA, "no daemon is running; tarn up starts one");
 }
 
-static int call_once(struct session *session, const struct client_request *request,
-                     struct client_reply *ret, struct error *err)
+static int call_daemon(struct session *session, const struct client_request *request,
+                       struct client_reply *ret, struct error *err)
 {
     int code = client_call(session->client, request, ret, err);
 
@@ -404,7 +404,7 @@ int session_call(struct session *session, const struct client_request *request,
     int code;
 
     do
-        code = call_once(session, request, ret, &why);
+        code = call_daemon(session, request, ret, &why);
     while (session_tries_again(code, &why, &tries));
     return code < 0 ? error_set(err, code, "%s", why.text) : code;
 }

@@ -67,7 +67,8 @@ struct donor {
     struct job *job;
     const struct request *request;
     uint32_t members, low;
-    uint8_t rule; /* enum stop_rule */
+    const uint32_t *order; /* of its members: the last one goes first */
+    uint8_t rule;          /* enum stop_rule */
 };
 
 struct donors {

@@ -33,6 +33,41 @@ static bool has_paid(struct brain *brain, const struct job *job)
     return false;
 }
 
+/* The order in which its members stay: first one on each of as many nodes as it wants at least. */
+static uint32_t *order_of(struct brain *brain, const struct request *request,
+                          const struct lease *lease)
+{
+    uint32_t count = lease->members_count, nodes = 0, next = 0;
+    uint32_t *order = arena_take(&brain->arena, count, sizeof(*order));
+    bool *is_first = arena_take(&brain->arena, count, sizeof(*is_first));
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t k = 0;
+        while (nodes < request->nodes_min && k < i &&
+               lease->members[k].node != lease->members[i].node)
+            k++;
+        is_first[i] = nodes < request->nodes_min && k == i;
+        if (is_first[i])
+            order[nodes++] = i;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (!is_first[i])
+            order[nodes + next++] = i;
+    }
+    return order;
+}
+
+/* The members of these places in the order. */
+static void pick(struct brain *brain, const struct donor *donor, uint32_t first, uint32_t count,
+                 struct lease *ret)
+{
+    bool *is_picked = arena_take(&brain->arena, donor->members, sizeof(*is_picked));
+
+    for (uint32_t i = 0; i < donor->members; i++)
+        is_picked[donor->order[i]] = i >= first && i < first + count;
+    lease_part_pick(donor->job->run->lease, is_picked, &brain->arena, ret);
+}
+
 static size_t collect_donors(struct brain *brain, const struct job *job, struct donor **ret)
 {
     const struct elastic *elastic = &brain->elastic;
@@ -48,7 +83,11 @@ static size_t collect_donors(struct brain *brain, const struct job *job, struct 
             (other->queue != job->queue &&
              !victim_is_due(brain->state, other, &brain->reclaim.review)))
             continue;
-        donors[count++] = (struct donor){ other, request, members, members, 0 };
+        donors[count++] = (struct donor){ .job = other,
+                                          .request = request,
+                                          .members = members,
+                                          .low = members,
+                                          .order = order_of(brain, request, other->run->lease) };
     }
     mem_sort(donors, count, sizeof(donors[0]), compare_donors);
     *ret = donors;
@@ -78,7 +117,7 @@ static void squeeze(struct brain *brain, const struct job *job, const struct amo
         struct lease part;
         if (next == 0)
             return;
-        lease_part_range(donor->job->run->lease, next, donor->low - next, &brain->arena, &part);
+        pick(brain, donor, next, donor->low - next, &part);
         amounts_of_lease(brain->state, &part, &held);
         enum stop_rule rule = right_to(brain, job, wanted, donor->job, &held);
         if (rule == STOP_IN_QUEUE)
@@ -103,8 +142,9 @@ static void give_back(struct brain *brain, const struct donor *donor, struct lea
     struct lease part;
 
     assert(donor->low < donor->members);
-    for (uint32_t rank = 0; rank < donor->members; rank++) {
-        stays[rank] = rank < donor->low;
+    for (uint32_t i = 0; i < donor->members; i++) {
+        uint32_t rank = donor->order[i];
+        stays[rank] = i < donor->low;
         if (stays[rank])
             continue;
         lease_part_range(held, rank, 1, &brain->arena, &part);
@@ -114,7 +154,8 @@ static void give_back(struct brain *brain, const struct donor *donor, struct lea
         count += stays[rank];
     }
     uint32_t size = count < donor->members ? request_fit(donor->request, count) : count;
-    for (uint32_t rank = donor->members; rank-- > 0 && count > size;) {
+    for (uint32_t i = donor->members; i-- > 0 && count > size;) {
+        uint32_t rank = donor->order[i];
         if (!stays[rank])
             continue;
         stays[rank] = false;
