@@ -293,8 +293,8 @@ static void promise_in_queue(struct brain *brain)
         struct job *job = state_job(brain->state, at.job->run->stopped_for);
         struct why why = { .kind = WHY_GPUS };
         if (!job || job->is_awaited != AWAITED_IN_QUEUE || job->pending_bucket->is_settled ||
-            promise_of(&brain->reserve.promises, job->id))
-            continue;
+            promise_of(&brain->reserve.promises, job->id) || !brain_may_start(brain, job, &why))
+            continue; /* of those that may not start, the order tells why */
         promised += promise_start(brain, job, &why);
     }
 }
