@@ -291,7 +291,7 @@ static void promise_in_queue(struct brain *brain)
     for (struct ends_walk at = ends_first(&brain->yielding); at.job && promised < AWAITED_PROMISES;
          ends_next(&at)) {
         struct job *job = state_job(brain->state, at.job->run->stopped_for);
-        struct why why = { .kind = WHY_GPUS };
+        struct why why;
         if (!job || job->is_awaited != AWAITED_IN_QUEUE || job->pending_bucket->is_settled ||
             promise_of(&brain->reserve.promises, job->id) || !brain_may_start(brain, job, &why))
             continue; /* of those that may not start, the order tells why */
