@@ -138,8 +138,12 @@ static void put_due_first(struct brain *brain, uint32_t number, struct plain_cla
     if (due.count == 0)
         return;
     uint32_t late = count_urgent(brain, &due, number, other);
+    for (size_t i = 0; i < due.count && late == 0 && ret_next->job == 0; i++) {
+        struct why why;
+        if (brain_may_start(brain, state_job(brain->state, due.items[i].job), &why))
+            *ret_next = due.items[i];
+    }
     if (late == 0) {
-        *ret_next = due.items[0];
         list_release(&due);
         return;
     }

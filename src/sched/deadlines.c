@@ -5,14 +5,13 @@
 
 typedef LIST(const struct pending_bucket *) bucket_list;
 
-static int compare_deadlines(const void *a, const void *b)
+static bool is_earlier(const void *a, const void *b)
 {
     const struct pending_bucket *left = *(const struct pending_bucket *const *)a,
                                 *right = *(const struct pending_bucket *const *)b;
 
-    if (left->deadline != right->deadline)
-        return left->deadline < right->deadline ? -1 : 1;
-    return (left->first->id > right->first->id) - (left->first->id < right->first->id);
+    return left->deadline != right->deadline ? left->deadline < right->deadline
+                                             : left->first->id < right->first->id;
 }
 
 /* The work of these claims fills the cluster for so long. */
@@ -35,23 +34,26 @@ static uint64_t drop_largest(plain_claim_list *claims, size_t first)
     return work;
 }
 
-static void add_jobs(const struct pending_bucket *bucket, usec_t now, size_t first, uint64_t *work,
-                     plain_claim_list *ret)
+/* work: of what is listed. most: so many jobs are looked at. Returns how many were. */
+static uint32_t add_jobs(const struct pending_bucket *bucket, usec_t now, size_t first,
+                         uint64_t *work, uint32_t most, plain_claim_list *ret)
 {
-    usec_t most = usec_after(now, bucket->most) <= bucket->deadline ? bucket->most : bucket->usual;
+    usec_t longest =
+        usec_after(now, bucket->most) <= bucket->deadline ? bucket->most : bucket->usual;
+    uint32_t count = 0;
 
-    for (const struct job *job = bucket->first; job; job = job->pending_next) {
+    for (const struct job *job = bucket->first; job && count < most; job = job->pending_next) {
         struct plain_claim claim = { .job = job->id,
-                                     .protected =
-                                         bucket->deadline - most - most / CLAIMS_SLIP - CLAIMS_LOOK,
+                                     .protected = bucket->deadline - longest -
+                                                  longest / CLAIMS_SLIP - CLAIMS_LOOK,
                                      .work = plain_work(bucket->share, bucket->usual) };
-        if (ret->count - first >= DEADLINES_MOST)
-            return;
         list_add(ret, claim);
         *work += claim.work;
+        count++;
         if (now + time_for(*work) > bucket->deadline)
             *work -= drop_largest(ret, first);
     }
+    return count;
 }
 
 uint64_t deadlines_list(const struct pending_queue *queue, usec_t now, plain_claim_list *ret)
@@ -59,6 +61,7 @@ uint64_t deadlines_list(const struct pending_queue *queue, usec_t now, plain_cla
     bucket_list buckets = { 0 };
     size_t first = ret->count;
     uint64_t work = 0, largest = 0;
+    uint32_t left = DEADLINES_MOST;
 
     for (size_t i = 0; i < queue->buckets.count; i++) {
         const struct pending_bucket *bucket = queue->buckets.items[i];
@@ -70,9 +73,12 @@ uint64_t deadlines_list(const struct pending_queue *queue, usec_t now, plain_cla
         else
             largest = other > largest ? other : largest;
     }
-    list_sort(&buckets, compare_deadlines);
-    for (size_t i = 0; i < buckets.count; i++)
-        add_jobs(buckets.items[i], now, first, &work, ret);
+    list_heap(&buckets, is_earlier);
+    while (buckets.count > 0 && left > 0) {
+        left -= add_jobs(buckets.items[0], now, first, &work, left, ret);
+        buckets.items[0] = buckets.items[--buckets.count];
+        list_sift(&buckets, 0, is_earlier);
+    }
     list_release(&buckets);
     return largest;
 }

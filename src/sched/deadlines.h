@@ -20,7 +20,7 @@
 #include "sched/ordering/pending.h"
 #include "sched/ordering/plain.h"
 
-enum { DEADLINES_MOST = 300 }; /* jobs of a queue that are listed: those with the earliest */
+enum { DEADLINES_MOST = 300 }; /* jobs of a queue that are looked at: those with the earliest */
 
 /* Appends one claim for each job; `start` is 0, as they need not be passed by others to be late.
  * Returns the work of the largest other job of the queue: it may start before them. */
