@@ -2,7 +2,7 @@
 #ifndef SCHED_CLAIMS_H
 #define SCHED_CLAIMS_H
 
-/* claims - the waiting jobs of a queue whose protected start (plain.h) is near
+/* claims - the waiting jobs of a queue whose protected start (plain.h) or deadline is near
  *
  * In each plan, a claim is urgent if the work that runs and that of the claims before it would fill
  * the cluster until its protected start. Urgent claims go before all other jobs of the queue. The
@@ -10,8 +10,12 @@
  * by served_by at the latest, which is that reservation and 1/16 of its own length. Until then,
  * jobs of at most 1/8 of its length go before it.
  *
- * If no claim is urgent, room is reserved from its protected start on for the first that others
- * have passed.
+ * Jobs that would miss their deadlines (deadlines.h) come before all other claims, by deadline. The
+ * largest other job of the queue counts as work before them, as it may start first. While a job
+ * that has none is served first, they go before it, as short ones do.
+ *
+ * If no claim is urgent, room is reserved for the job with the next deadline from its latest start
+ * on; else for the first that others have passed, from its protected start on.
  *
  * doc/policies/waiting.md says what follows from it, and what not.
  */
@@ -22,9 +26,11 @@
 struct brain;
 
 enum {
-    CLAIMS_SLIP = 16,        /* one that is served first may be delayed by 1/16 of its own length */
-    CLAIMS_SHORT = 1U << 30, /* the number (pending.h) of the urgent that are short; others have */
-};                           /* a higher one, short ones that would miss a deadline a lower one */
+    CLAIMS_SLIP = 16, /* one that is served first may be delayed by 1/16 of its own length */
+    /* Of urgent buckets (pending.h): the number of short ones. Others have higher numbers, those
+     * that would miss a deadline while another job is served first lower ones. */
+    CLAIMS_SHORT = 1U << 30,
+};
 
 #define CLAIMS_LOOK (5 * USEC_PER_MIN) /* claims are looked at so often if nothing happens */
 

@@ -32,7 +32,8 @@
 
 /* The order of jobs inside a queue
  *
- *   default          0.3 log2(usual run time) + 0.7 log2(limit) - log2(age + 12 h)
+ *   default          those that can still meet a deadline first, the least work first; then
+ *                    0.3 log2(usual run time) + 0.7 log2(limit) - log2(age + 12 h)
  *                    - 0.3 log2(share)
  *   fifo             the job number
  *   shortest         the limit
