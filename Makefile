@@ -38,7 +38,7 @@ check:
 	@$(MAKE) --no-print-directory all
 	@tools/check $(BUILD)
 
-# What check-all adds to check.
+# check-all: check, then the slow suites; check-slow: these alone.
 check-all check-slow:
 	@tools/packages build check demo wheel deb portable arm64 slow slurm kube
 	@tools/kube/build || echo '$@: the tests on Kubernetes are skipped'

@@ -78,7 +78,7 @@ static uint32_t count_late(const struct brain *brain, const plain_claim_list *cl
     *ret_nearest = USEC_NEVER;
     LIST_EACH (const struct plain_claim, claim, claims) {
         i++;
-        usec_t drain = (usec_t)(work / (QUEUE_SHARE_ONE / 1024) * 1000 / PACKED_PERCENT * percent);
+        usec_t drain = plain_work_time(work) / PACKED_PERCENT * (usec_t)percent;
         usec_t latest = claim->protected - drain;
         work += claim->work;
         if (latest <= brain->state->now)
@@ -149,7 +149,9 @@ static void put_due_first(struct brain *brain, uint32_t number, struct plain_cla
     }
     due.count = late;
     LIST_EACH (const struct plain_claim, claim, &others) {
-        if (!is_among(&due, claim->job))
+        const struct job *job = state_job(brain->state, claim->job);
+        if (!pending_can_be_met(job->pending_bucket, brain->state->now) ||
+            !is_among(&due, claim->job))
             list_add(&due, *claim);
     }
     brain->claims = due;

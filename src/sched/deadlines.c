@@ -14,12 +14,6 @@ static bool is_earlier(const void *a, const void *b)
                                              : left->first->id < right->first->id;
 }
 
-/* The work of these claims fills the cluster for so long. */
-static usec_t time_for(uint64_t work)
-{
-    return (usec_t)(work / (QUEUE_SHARE_ONE / 1024)) * 1000;
-}
-
 /* The last one cannot be met beside the others: the largest goes. Returns its work. */
 static uint64_t drop_largest(plain_claim_list *claims, size_t first)
 {
@@ -50,7 +44,7 @@ static uint32_t add_jobs(const struct pending_bucket *bucket, usec_t now, size_t
         list_add(ret, claim);
         *work += claim.work;
         count++;
-        if (now + time_for(*work) > bucket->deadline)
+        if (now + plain_work_time(*work) > bucket->deadline)
             *work -= drop_largest(ret, first);
     }
     return count;

@@ -119,6 +119,12 @@ static inline uint64_t plain_work(uint32_t share, usec_t usual)
     return (part / 1024 + 1) * ((uint64_t)(usual == USEC_NEVER ? USEC_PER_HOUR : usual) / 1000);
 }
 
+/* So much work fills the cluster for so long. */
+static inline usec_t plain_work_time(uint64_t work)
+{
+    return (usec_t)(work / (QUEUE_SHARE_ONE / 1024)) * 1000;
+}
+
 /* A job that has started in the plain schedule of a queue with preemptible jobs. */
 struct plain_due {
     uint64_t job;

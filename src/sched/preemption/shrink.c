@@ -38,15 +38,15 @@ static uint32_t *order_of(struct brain *brain, const struct request *request,
                           const struct lease *lease)
 {
     uint32_t count = lease->members_count, nodes = 0, next = 0;
+    uint32_t least = request->per_node ? 1 : request->nodes_min; /* per_node: each has its own */
     uint32_t *order = arena_take(&brain->arena, count, sizeof(*order));
     bool *is_first = arena_take(&brain->arena, count, sizeof(*is_first));
 
     for (uint32_t i = 0; i < count; i++) {
         uint32_t k = 0;
-        while (nodes < request->nodes_min && k < i &&
-               lease->members[k].node != lease->members[i].node)
+        while (nodes < least && k < i && lease->members[k].node != lease->members[i].node)
             k++;
-        is_first[i] = nodes < request->nodes_min && k == i;
+        is_first[i] = nodes < least && k == i;
         if (is_first[i])
             order[nodes++] = i;
     }
