@@ -135,9 +135,7 @@ static void put_due_first(struct brain *brain, uint32_t number, struct plain_cla
 
     *ret_next = (struct plain_claim){ 0 };
     uint64_t other = deadlines_list(&brain->pending.queues.items[number], brain->state->now, &due);
-    if (due.count == 0)
-        return;
-    uint32_t late = count_urgent(brain, &due, number, other);
+    uint32_t late = due.count > 0 ? count_urgent(brain, &due, number, other) : 0;
     for (size_t i = 0; i < due.count && late == 0 && ret_next->job == 0; i++) {
         struct why why;
         if (brain_may_start(brain, state_job(brain->state, due.items[i].job), &why))
