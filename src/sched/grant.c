@@ -174,10 +174,10 @@ static bool try_place(struct brain *brain, const struct job *job, const struct r
     query.request = request;
     query.promises = is_its_own_cell(brain, job, request) ? NULL : promises;
     query.end = end;
-    promises->own = job->id;
+    promise_set_own(promises, &brain->layout, job->id);
     bool is_placed = place_job(&query, &brain->arena, ret_lease, why);
     uint64_t holder = promise_holder(promises, end);
-    promises->own = 0;
+    promise_set_own(promises, &brain->layout, 0);
     if (is_placed)
         return true;
     name_reservation(brain, job, &query, why);

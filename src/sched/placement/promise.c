@@ -123,6 +123,29 @@ void promise_add(struct promises *promises, uint64_t job, usec_t earliest, usec_
     promises->kept = ++promises->count;
 }
 
+/* What the own promise has taken from those that come after it, in time or in the stack. */
+static void count_own(struct promises *promises, const struct layout *layout, int sign)
+{
+    const struct promise *own = promises->own != 0 ? promise_of(promises, promises->own) : NULL;
+    bool is_after = false;
+
+    for (size_t i = 0; own && i < promises->count; i++) {
+        struct promise *other = &promises->held.items[i];
+        if (other == own)
+            is_after = true;
+        else if ((other->at > own->at || (other->at == own->at && is_after)) &&
+                 is_over(other, own->end))
+            take_all(other, layout, own->lease, sign);
+    }
+}
+
+void promise_set_own(struct promises *promises, const struct layout *layout, uint64_t job)
+{
+    count_own(promises, layout, 1);
+    promises->own = job;
+    count_own(promises, layout, -1);
+}
+
 void promise_end(struct promises *promises, uint64_t job)
 {
     for (size_t i = 0; i < promises->count; i++) {

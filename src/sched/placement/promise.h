@@ -39,7 +39,7 @@ struct promises {
     size_t count; /* the first `count` are in force */
     size_t kept;  /* the others up to `kept` are of an earlier plan, for this one to renew */
     usec_t from;  /* promises before this time are ignored: the fleet ahead includes them */
-    uint64_t own; /* the promise of this job is ignored: the job may start now */
+    uint64_t own; /* as promise_set_own says; 0: none */
 };
 
 /* A job that ends at `end` still runs at the time of the promise. Two without end always clash. */
@@ -54,6 +54,8 @@ static inline bool promise_is_touched(const struct promises *promises,
  * lease. */
 void promise_add(struct promises *promises, uint64_t job, usec_t earliest, usec_t at, usec_t end,
                  const struct fleet *rest, const struct lease *lease);
+/* Until it is set to 0, what is promised to this job is free: it may start there now. */
+void promise_set_own(struct promises *promises, const struct layout *layout, uint64_t job);
 /* The job has started. */
 void promise_end(struct promises *promises, uint64_t job);
 /* Forget all but the first `count`. */

@@ -225,8 +225,10 @@ static bool start_claim(struct brain *brain, const struct contender *claim,
     query.only = &brain->preempt.pack.nodes.items[claim->first_node];
     query.only_count = claim->node_count;
     defrag_respect(brain, claim->job, &query);
+    promise_set_own(&brain->reserve.promises, &brain->layout, claim->job->id);
     bool is_placed =
         brain_may_start(brain, claim->job, &why) && place_job(&query, &brain->arena, &lease, &why);
+    promise_set_own(&brain->reserve.promises, &brain->layout, 0);
     if (is_placed)
         amounts_of_lease(brain->state, &lease, &amounts);
     if (!is_placed || !brain_may_take(brain, claim->job, &amounts, &why)) {
