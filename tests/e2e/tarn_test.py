@@ -236,7 +236,7 @@ def processes_with(value, variable=MARKER):
             with open("/proc/%s/environ" % name, "rb") as file:
                 if wanted not in file.read().split(b"\0"):
                     continue
-            with open("/proc/%s/stat" % name) as file:
+            with open("/proc/%s/stat" % name, errors="replace") as file:
                 state = file.read().rsplit(")", 1)[1].split()[0]
         except OSError:
             continue
@@ -266,7 +266,7 @@ def shims_of(state_dir):
 def is_shim(pid, name):
     """Whether this is the supervisor of this member, and not who has its number now."""
     try:
-        with open("/proc/%d/cmdline" % pid) as file:
+        with open("/proc/%d/cmdline" % pid, errors="replace") as file:
             words = file.read().split("\0")
     except OSError:
         return False

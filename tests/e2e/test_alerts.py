@@ -241,7 +241,7 @@ def test_a_command_that_hangs_is_ended_with_all_it_started(machine, tmp_path):
 
     def is_gone(pid):
         try:
-            return open("/proc/%s/stat" % pid).read().rsplit(")", 1)[1].split()[0] == "Z"
+            return open("/proc/%s/stat" % pid, errors="replace").read().rsplit(")", 1)[1].split()[0] == "Z"
         except OSError:
             return True
     wait_until("they are gone", lambda: all(is_gone(pid) for pid in pids[:2]))

@@ -502,7 +502,7 @@ def connect_as_games(box, count, text):
     return links
 
 
-@pytest.mark.skipif(not tarn_test.IS_ROOT, reason="needs root, for users of their own")
+@pytest.mark.skipif(bool(tarn_test.WHY_NOT_AS_OTHERS), reason=tarn_test.WHY_NOT_AS_OTHERS)
 def test_a_command_that_follows_waits_for_a_stream(shared):
     """A user may have 16 streams; a command that gave up would report a job as failed that goes on."""
     job = tarn_test.as_user(GAMES, lambda: shared.daemon.api.submit({"run": "exit 3", "hold": True}))
@@ -524,7 +524,7 @@ def test_a_command_that_follows_waits_for_a_stream(shared):
             link.close()
 
 
-@pytest.mark.skipif(not tarn_test.IS_ROOT, reason="needs root, for users of their own")
+@pytest.mark.skipif(bool(tarn_test.WHY_NOT_AS_OTHERS), reason=tarn_test.WHY_NOT_AS_OTHERS)
 def test_a_command_tries_again_when_the_user_has_too_many_connections(shared):
     links = connect_as_games(shared, 48, b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{")
     with pytest.raises(tarn_test.Refused, match="48 open already") as refused:

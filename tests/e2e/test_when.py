@@ -31,6 +31,21 @@ def when(api, number):
     return api.get("/v1/jobs/%s/when" % number)
 
 
+def foretold(ask, is_right):
+    """The answer. Where a forecast takes more processor time than is allowed for now, the first answers are by a simpler estimate."""
+    answers = []
+
+    def is_there():
+        answers[:] = [ask()]
+        return is_right(answers[0])
+
+    try:
+        wait_until("the forecast says it", is_there)
+    except AssertionError:
+        raise AssertionError(answers[0])
+    return answers[0]
+
+
 def sooner(api, number, kind):
     found = [advice for advice in when(api, number)["sooner"] if advice["kind"] == kind]
     return found[0] if found else None
@@ -524,11 +539,9 @@ def test_the_end_of_a_pipeline_is_known(api, daemon):
         "one": dict(SMALL, command=["sleep", "600"], gpus=4, estimate="10m", max_duration="10m"),
         "two": dict(SMALL, command=["sleep", "600"], gpus=4, estimate="20m", max_duration="20m", needs=["one"])}}])
     number = submitted["submitted"][0]["id"]
-    said = when(api, number)
-    assert 1780 < clock(said["end"]["expected"]) - time.time() < 1801, said
-    assert "ends in about 30 min" in tarn(daemon, "when", str(number))
-    lines = "\n".join(api.why(number)["lines"])
-    assert re.search(r"two: waits for stage one to succeed; starts in about \d+ min", lines), lines
+    foretold(lambda: when(api, number), lambda said: said["end"]["expected"] and 1770 < clock(said["end"]["expected"]) - time.time() < 1801)
+    foretold(lambda: tarn(daemon, "when", str(number)), lambda said: re.search("ends in about (29|30) min", said))
+    foretold(lambda: "\n".join(api.why(number)["lines"]), lambda lines: re.search(r"two: waits for stage one to succeed; starts in about \d+ min", lines))
 
 
 def test_what_is_taken_back_is_in_the_estimate(api):
@@ -548,10 +561,9 @@ def test_the_runs_of_a_repeating_job_are_in_the_estimate(api, daemon):
     api.submit(command=["sleep", "60"], gpus=4, estimate="3h", max_duration="3h", priority="high", schedule=time.strftime("%M %H * * *", time.gmtime(due)),
                **SMALL)
     waiting = submit(api, 60, 4, max_duration="1m")
-    start = when(api, waiting)["start"]
-    assert 3.5 * 3600 < start["in_seconds"] < 7 * 3600, start
-    said = json.loads(tarn(daemon, "when", "--json", "--gpus", "4", "--cpus", "0.01", "--time", "1m"))
-    assert said["start"]["in_seconds"] > 3.5 * 3600, said
+    foretold(lambda: when(api, waiting)["start"], lambda start: 3.5 * 3600 < start["in_seconds"] < 7 * 3600)
+    foretold(lambda: json.loads(tarn(daemon, "when", "--json", "--gpus", "4", "--cpus", "0.01", "--time", "1m"))["start"],
+             lambda start: start["in_seconds"] > 3.5 * 3600)
     assert len(api.jobs()) == 2  # nothing was submitted
     # Every minute, without an end: the forecast ends all the same.
     api.submit(command=["true"], gpus=1, max_duration="1m", schedule="* * * * *", **SMALL)
