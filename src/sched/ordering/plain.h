@@ -57,10 +57,10 @@
 #include "core/state/state.h"
 #include "sched/ordering/pending.h"
 #include "sched/ordering/plain_running.h"
+#include "sched/ordering/plain_waiting.h"
 
 enum {
     PLAIN_LOOK = 300,  /* jobs of a queue whose plain start is foreseen */
-    PLAIN_BLOCK = 128, /* waiting jobs between two notes of the least that they ask for */
     PLAIN_MOST = 8192, /* running jobs; with more the plain schedule is off until half remain */
     PLAIN_STATED = 3,  /* a preemptible job falls behind by so many times its stated run time, */
     PLAIN_UNKNOWN = 9, /* or by so many times what it has run */
@@ -68,10 +68,6 @@ enum {
 
 #define PLAIN_SLACK_PERCENT 10 /* unless its queue sets it */
 #define PLAIN_SLACK_LEAST   USEC_PER_HOUR
-
-struct plain_least { /* of PLAIN_BLOCK waiting jobs */
-    uint32_t share, limit;
-};
 
 struct plain_queue {
     usec_t clock;          /* at `at`; the plain schedule trails behind */
@@ -86,9 +82,7 @@ struct plain_queue {
     usec_t slack_least;
     LIST(struct plain_job) arrivals; /* after `reached`, by time; from `arrived` on */
     size_t arrived;
-    LIST(struct plain_job) waiting; /* by priority and number; from `first` on, with gaps */
-    size_t first, gaps;
-    LIST(struct plain_least) least;
+    struct plain_waiting waiting;
     struct plain_running running;
     usec_t next_end; /* of those that have ended, when it advanced */
 };
