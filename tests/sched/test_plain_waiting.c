@@ -24,7 +24,9 @@ typedef LIST(struct plain_job) job_list; /* in their order */
 
 static bool is_before(const struct plain_job *a, const struct plain_job *b)
 {
-    return a->priority != b->priority ? a->priority > b->priority : a->id < b->id;
+    return a->priority != b->priority ? a->priority > b->priority
+           : a->turn != b->turn       ? a->turn < b->turn
+                                      : a->id < b->id;
 }
 
 static void add(job_list *model, struct plain_waiting *waiting, uint64_t id)
@@ -32,6 +34,7 @@ static void add(job_list *model, struct plain_waiting *waiting, uint64_t id)
     struct plain_job job = { .id = id,
                              .share = 1 + dice(SHARES_MOST),
                              .limit = dice(9) ? dice(LIMITS_MOST) : UINT32_MAX,
+                             .turn = dice(20),
                              .priority = (int32_t)dice(3) - 1 };
     size_t at = model->count;
 

@@ -244,9 +244,12 @@ static struct plain_job describe(const struct plain_queue *queue, const struct s
 {
     const struct pending_bucket *bucket = job->pending_bucket;
     usec_t since = job->queued > 0 && job->queued < state->now ? job->queued : state->now;
+    usec_t submitted = clock_at(queue, state->now) - (state->now - since);
+    usec_t usual = bucket->usual == USEC_NEVER ? USEC_PER_HOUR : bucket->usual;
 
     return (struct plain_job){ .id = job->id,
-                               .submitted = clock_at(queue, state->now) - (state->now - since),
+                               .submitted = submitted,
+                               .turn = seconds_of(usec_after(submitted, usual / PLAIN_PATIENCE)),
                                .limit = seconds_of(job->max_duration),
                                .usual = seconds_of(bucket->usual),
                                .share = bucket->share > 0 ? bucket->share : 1,
@@ -279,7 +282,7 @@ static void set_real(struct plain *plain, struct plain_queue *queue, const struc
         plain_running_set_real(&queue->running, job->id, real, kept, now);
         return;
     }
-    struct plain_job key = { .id = job->id, .priority = job->priority };
+    struct plain_job key = { .id = job->id, .turn = job->plain_turn, .priority = job->priority };
     struct plain_place place;
     bool has_left = real == REAL_ENDED && run == 0;
     if (has_left && plain_waiting_find(&queue->waiting, &key, &place))
@@ -336,7 +339,9 @@ void plain_note(struct plain *plain, const struct state *state, struct job *job,
         adopt(queue, state, job);
     else {
         run_time_bucket(state, job->pending_bucket);
-        add_arrival(queue, describe(queue, state, job));
+        struct plain_job arrival = describe(queue, state, job);
+        job->plain_turn = arrival.turn;
+        add_arrival(queue, arrival);
     }
 }
 

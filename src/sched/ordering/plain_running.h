@@ -42,6 +42,7 @@ struct plain_job {
     uint32_t limit, usual; /* run time, s; UINT32_MAX: without end */
     uint32_t share;        /* in parts of 2^20 */
     uint32_t estimate;     /* stated run time, s; 0: none, or it is not preemptible */
+    uint32_t turn;         /* s, see plain.h */
     int32_t priority;
     bool is_preemptible;
 };

@@ -6,7 +6,9 @@
 
 static bool is_before(const struct plain_job *a, const struct plain_job *b)
 {
-    return a->priority != b->priority ? a->priority > b->priority : a->id < b->id;
+    return a->priority != b->priority ? a->priority > b->priority
+           : a->turn != b->turn       ? a->turn < b->turn
+                                      : a->id < b->id;
 }
 
 /* The place of the first that is not before the job: where it would be added. It is past the last

@@ -4,7 +4,7 @@
 
 /* plain_waiting - the jobs that wait in the plain schedule of a queue (plain.h)
  *
- * They are sorted by priority, then by number. They are kept in blocks of at most
+ * They are sorted by priority, turn and number. They are kept in blocks of at most
  * PLAIN_WAITING_BLOCK, of which the least share and the least limit are known: a search for jobs
  * that fit passes whole blocks.
  *
