@@ -15,7 +15,7 @@
 #include "sched/brain.h"
 #include "textbook.h"
 
-enum { WORLDS = 300, LONGER = 30, BEHIND = 9, PATIENCE = 4 };
+enum { WORLDS = 300, LONGER = 30, BEHIND = 9, PATIENCE = 10 };
 
 struct one { /* a job, as it really runs */
     usec_t done, since;
@@ -46,14 +46,14 @@ static usec_t line_of(const struct world *world, size_t i, usec_t run)
 
 static usec_t protected_by(const struct workload *textbook, const struct work *work)
 {
-    usec_t wait = work->start - work->submitted, slack = wait / 10, longest = 0;
+    usec_t wait = work->start - work->submitted, longest = 0;
 
     for (size_t i = 0; i < JOBS; i++) {
         const struct work *other = &textbook->works[i];
         if (other->start <= work->start && other->start - other->submitted > longest)
             longest = other->start - other->submitted;
     }
-    wait += slack > USEC_PER_HOUR ? slack : USEC_PER_HOUR;
+    wait += USEC_PER_HOUR;
     return work->submitted + (wait > longest / 2 ? wait : longest / 2);
 }
 

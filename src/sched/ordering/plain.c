@@ -179,7 +179,7 @@ static usec_t next_arrival(const struct plain_queue *queue)
 
 static void set_slack(struct plain_queue *queue, const struct queue_rules *rules)
 {
-    queue->slack_percent = rules->slack_percent > 0 ? rules->slack_percent : PLAIN_SLACK_PERCENT;
+    queue->slack_percent = rules->slack_percent;
     queue->slack_least = rules->slack_least > 0 ? rules->slack_least : PLAIN_SLACK_LEAST;
 }
 

@@ -8,9 +8,9 @@
  * turn, on a cluster of the same size, with the same arrivals and run times. It starts no jobs. It
  * gives each job a protected start, which the default order keeps:
  *
- *   turn       = submission + usual run time / 4: of jobs that come at once, the shorter first
+ *   turn       = submission + usual run time / 10: of jobs that come at once, the shorter first
  *   wait       = start in the plain schedule - submission
- *   protected  = submission + wait + max(10 % of the wait, 1 hour), or as the queue sets the slack,
+ *   protected  = submission + wait + 1 hour, or as the queue sets the slack,
  *                at least submission + 1/2 * the longest wait in the plain schedule so far
  *
  * The plain schedule counts shares of the cluster and does not model nodes.
@@ -61,14 +61,13 @@
 #include "sched/ordering/plain_waiting.h"
 
 enum {
-    PLAIN_LOOK = 300,   /* jobs of a queue whose plain start is foreseen */
-    PLAIN_PATIENCE = 4, /* it lets those pass that are shorter by so many times their delay */
-    PLAIN_MOST = 8192,  /* running jobs; with more the plain schedule is off until half remain */
-    PLAIN_BEHIND = 9,   /* a preemptible job falls behind by so many times its run time */
+    PLAIN_LOOK = 300,    /* jobs of a queue whose plain start is foreseen */
+    PLAIN_PATIENCE = 10, /* it lets those pass that are shorter by so many times their delay */
+    PLAIN_MOST = 8192,   /* running jobs; with more the plain schedule is off until half remain */
+    PLAIN_BEHIND = 9,    /* a preemptible job falls behind by so many times its run time */
 };
 
-#define PLAIN_SLACK_PERCENT 10 /* unless its queue sets it */
-#define PLAIN_SLACK_LEAST   USEC_PER_HOUR
+#define PLAIN_SLACK_LEAST USEC_PER_HOUR
 
 struct plain_queue {
     usec_t clock;          /* at `at`; the plain schedule trails behind */
