@@ -97,8 +97,10 @@ static void the_plain_schedule_is_easy_backfill(void **state)
     for (uint64_t seed = 1; seed <= WORKLOADS; seed++) {
         struct workload textbook = random_workload(seed), brain = textbook;
         usec_t plain[JOBS];
-        for (size_t i = 0; i < JOBS; i++)
+        for (size_t i = 0; i < JOBS; i++) {
             plain[i] = USEC_NEVER;
+            textbook.works[i].behind = textbook.works[i].limit / PLAIN_PATIENCE;
+        }
         run_textbook(&textbook);
         run_brain(&brain, plain);
         for (size_t i = 0; i < JOBS; i++) {

@@ -61,11 +61,14 @@ static void end_and_submit(struct world *world, usec_t now, uint64_t *submitted)
     }
     for (; *submitted < JOBS && world->workload.works[*submitted].submitted <= now; ++*submitted) {
         snprintf(gpus, sizeof(gpus), "%" PRIu32, world->workload.works[*submitted].gpus);
-        lab_submit(world->lab, gpus, world->workload.works[*submitted].limit);
+        uint64_t id = lab_submit(world->lab, gpus, world->workload.works[*submitted].limit);
+        usec_t turn = lab_job(world->lab, id)->plain_turn * USEC_PER_SEC;
+        world->textbook.works[*submitted].behind =
+            turn - world->textbook.works[*submitted].submitted;
     }
 }
 
-/* check: after each plan */
+/* check: after each plan, and at USEC_NEVER, when all is over */
 static void run_world(uint64_t seed, uint32_t nodes, look_function *check)
 {
     struct world world = { .workload = random_workload(seed), .nodes = nodes };
@@ -75,7 +78,6 @@ static void run_world(uint64_t seed, uint32_t nodes, look_function *check)
 
     prolong(&world.workload);
     world.textbook = world.workload;
-    run_textbook(&world.textbook);
     world.lab = lab;
     lab->is_silent = true;
     lab_tell(lab, &(struct event){ .kind = EVENT_SETTINGS,
@@ -106,6 +108,8 @@ static void run_world(uint64_t seed, uint32_t nodes, look_function *check)
     }
     for (size_t i = 0; i < JOBS; i++)
         assert_true(world.workload.works[i].start != USEC_NEVER);
+    run_textbook(&world.textbook);
+    check(&world, seed, USEC_NEVER);
 }
 
 /* ---- what a protected start is ---- */
@@ -128,16 +132,14 @@ static usec_t longest_wait(const struct workload *textbook, usec_t at, bool with
 
 static usec_t protected_by(const struct work *work, usec_t longest)
 {
-    usec_t wait = work->start - work->submitted, slack = wait / 10;
+    usec_t wait = work->start - work->submitted + USEC_PER_HOUR;
 
-    wait += slack > USEC_PER_HOUR ? slack : USEC_PER_HOUR;
     return work->submitted + (wait > longest / 2 ? wait : longest / 2);
 }
 
 static void compare_with_textbook(struct world *world, uint64_t seed, usec_t now)
 {
-    (void)now;
-    for (size_t i = 0; i < JOBS; i++) {
+    for (size_t i = 0; i < JOBS && now == USEC_NEVER; i++) {
         const struct work *work = &world->textbook.works[i];
         usec_t protected = world->protected[i];
         if (protected == 0)
@@ -160,7 +162,7 @@ static void a_protected_start_is_the_plain_start_and_slack(void **state)
     compared = 0;
     for (uint64_t seed = 1; seed <= WORLDS; seed++)
         run_world(seed, 1, compare_with_textbook);
-    assert_true(compared > WORLDS * JOBS);
+    assert_true(compared > WORLDS * JOBS / 2);
 }
 
 /* ---- that it is kept ---- */
@@ -265,7 +267,7 @@ static void few_start_late_and_not_by_much(void **state)
                   "the longest time limit\n",
                   late, passed, latest);
     assert_true(passed > WORLDS * JOBS / 4);
-    assert_in_range(late, 1, passed / 5);
+    assert_in_range(late, 1, passed / 3);
 }
 
 /* ---- what a limit keeps back ---- */

@@ -74,14 +74,33 @@ usec_t shadow_of(const struct workload *workload, const struct work *head, usec_
     return shadow;
 }
 
+/* In seconds, as in plain.h. */
+static usec_t turn_of(const struct work *work)
+{
+    return (work->submitted + work->behind + USEC_PER_SEC - 1) / USEC_PER_SEC;
+}
+
+/* By turn; those with the same one as they stand. */
+static void sort_by_turn(struct workload *workload, struct work *ret[JOBS])
+{
+    for (size_t i = 0; i < JOBS; i++) {
+        size_t at = i;
+        for (; at > 0 && turn_of(ret[at - 1]) > turn_of(&workload->works[i]); at--)
+            ret[at] = ret[at - 1];
+        ret[at] = &workload->works[i];
+    }
+}
+
 static void textbook_schedule(struct workload *workload, usec_t now)
 {
     const struct work *head = NULL;
+    struct work *in_order[JOBS];
     usec_t shadow = 0;
     uint32_t extra = 0;
 
+    sort_by_turn(workload, in_order);
     for (size_t i = 0; i < JOBS; i++) {
-        struct work *work = &workload->works[i];
+        struct work *work = in_order[i];
         if (!waits(work, now))
             continue;
         bool fits = work->gpus <= free_at(workload, now);

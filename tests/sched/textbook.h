@@ -4,7 +4,7 @@
 
 /* textbook - EASY backfill as the textbooks have it, on random workloads
  *
- * One machine of equal GPUs, one queue, first come first served, one promise, a profile of counts.
+ * One machine of equal GPUs, one queue, in the order of turns, one promise, a profile of counts.
  */
 
 #include <stdbool.h>
@@ -15,6 +15,7 @@ enum { WORKLOADS = 300, JOBS = 60 };
 
 struct work {
     usec_t submitted, limit, runs;
+    usec_t behind; /* so long after its submission is its turn */
     uint32_t gpus;
     usec_t start; /* USEC_NEVER: not yet */
 };

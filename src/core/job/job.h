@@ -190,6 +190,7 @@ struct job {
     uint8_t plain_real;   /* for the brain alone: what it last did, to plain.h */
     /* For the brain alone, not part of the state: its place among the pending. */
     uint32_t preempt_place; /* the queue that it is counted in (preempt.h), plus one; 0: none */
+    uint32_t plain_turn;    /* in plain.h; s */
     struct pending_bucket *pending_bucket;
     struct job *pending_next, *pending_previous;
     struct job *line_next, *line_previous; /* of all jobs waiting in its queue, by id */

@@ -240,7 +240,7 @@ void order_served(struct order *order, bool is_gone)
 
 #define AGE_SAME (12 * USEC_PER_HOUR) /* ages far below it count alike */
 
-/* In 1/10 of 1/256 of an octave. */
+/* In 1/512 of an octave. */
 static int64_t key_by_length(const struct ranker *ranker, const struct pending_bucket *bucket)
 {
     usec_t limit = bucket->estimate > 0 ? bucket->usual : bucket->max_duration;
@@ -251,8 +251,8 @@ static int64_t key_by_length(const struct ranker *ranker, const struct pending_b
     if (usual == USEC_NEVER)
         usual = limit = USEC_PER_DAY; /* nothing is known of it */
     usual = usual > 10 * USEC_PER_SEC ? usual : 10 * USEC_PER_SEC;
-    return 3 * log2_of(usual / 1000) + 7 * log2_of((limit + 10 * USEC_PER_SEC) / 1000) -
-           10 * log2_of(waited / 1000) - 3 * log2_of(bucket->share);
+    return log2_of(usual / 1000) + log2_of((limit + 10 * USEC_PER_SEC) / 1000) -
+           2 * log2_of(waited / 1000);
 }
 
 void rank_guess(const struct ranker *ranker, struct pending_bucket *bucket)

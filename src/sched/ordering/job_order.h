@@ -33,8 +33,7 @@
 /* The order of jobs inside a queue
  *
  *   default          those that can still meet a deadline first, the least work first; then
- *                    0.3 log2(usual run time) + 0.7 log2(limit) - log2(age + 12 h)
- *                    - 0.3 log2(share)
+ *                    log2(usual run time) + log2(limit) - 2 log2(age + 12 h)
  *   fifo             the job number
  *   shortest         the limit
  *   least-attained   the run time so far, times its share
@@ -42,8 +41,7 @@
  *
  * Prediction and limit are both informative: their mean in the log domain beats either alone. Age
  * makes it an expansion factor, (wait + run time) / run time, in which ages far below 12 h count
- * alike. Wide jobs rarely find room, so they come first when there is room. plain.h bounds how long
- * other jobs may pass a job.
+ * alike. plain.h bounds how long other jobs may pass a job.
  */
 
 struct rank_entry {

@@ -6,6 +6,8 @@
 
 #define SECONDS_NEVER UINT32_MAX
 
+enum { PLAIN_ARRIVED = 128 }; /* entries that are done with stay in the list, at least */
+
 static uint32_t seconds_of(usec_t time)
 {
     usec_t seconds = time / USEC_PER_SEC + (time % USEC_PER_SEC > 0);
@@ -43,86 +45,6 @@ static uint8_t early_of(const struct plain *plain, uint64_t job, usec_t *ret_run
         return REAL_WAITS;
     *ret_run = (usec_t)((int64_t)value >> 3);
     return value & 7;
-}
-
-/* ---- those that wait in the plain schedule ---- */
-
-static bool is_before(const struct plain_job *a, const struct plain_job *b)
-{
-    return a->priority != b->priority ? a->priority > b->priority : a->id < b->id;
-}
-
-static void note_least(struct plain_queue *queue, size_t block)
-{
-    struct plain_least least = { UINT32_MAX, UINT32_MAX };
-    size_t end = (block + 1) * PLAIN_BLOCK;
-
-    for (size_t i = block * PLAIN_BLOCK; i < end && i < queue->waiting.count; i++) {
-        const struct plain_job *job = &queue->waiting.items[i];
-        if (job->share == 0)
-            continue;
-        least.share = job->share < least.share ? job->share : least.share;
-        least.limit = job->limit < least.limit ? job->limit : least.limit;
-    }
-    if (block == queue->least.count)
-        list_add(&queue->least, least);
-    queue->least.items[block] = least;
-}
-
-static void note_all_from(struct plain_queue *queue, size_t index)
-{
-    for (size_t block = index / PLAIN_BLOCK; block * PLAIN_BLOCK < queue->waiting.count; block++)
-        note_least(queue, block);
-}
-
-/* Index of the first that is not before the job. */
-static size_t find_place(const struct plain_queue *queue, const struct plain_job *job)
-{
-    size_t low = queue->first, high = queue->waiting.count;
-
-    if (low < high && is_before(&queue->waiting.items[high - 1], job))
-        return high;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (is_before(&queue->waiting.items[middle], job))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static void let_wait(struct plain_queue *queue, const struct plain_job *job)
-{
-    size_t place = find_place(queue, job);
-
-    list_insert(&queue->waiting, place, *job);
-    note_all_from(queue, place);
-}
-
-static void close_gaps(struct plain_queue *queue)
-{
-    size_t kept = 0;
-
-    for (size_t i = queue->first; i < queue->waiting.count; i++) {
-        if (queue->waiting.items[i].share > 0)
-            queue->waiting.items[kept++] = queue->waiting.items[i];
-    }
-    queue->waiting.count = kept;
-    queue->first = queue->gaps = queue->least.count = 0;
-    note_all_from(queue, 0);
-}
-
-static void stop_waiting(struct plain_queue *queue, size_t index)
-{
-    queue->waiting.items[index].share = 0;
-    queue->gaps++;
-    while (queue->first < queue->waiting.count && queue->waiting.items[queue->first].share == 0)
-        queue->first++;
-    if (queue->gaps > PLAIN_BLOCK && queue->gaps > queue->waiting.count / 2)
-        close_gaps(queue);
-    else
-        note_least(queue, index / PLAIN_BLOCK);
 }
 
 /* ---- those that run in it ---- */
@@ -170,9 +92,12 @@ static usec_t due_least(struct plain_queue *queue, usec_t at)
     return queue->due_least;
 }
 
-static void start_waiting(struct plain *plain, struct plain_queue *queue, size_t index, usec_t at)
+/* The job in this place of those that wait. */
+static void start_waiting(struct plain *plain, struct plain_queue *queue, struct plain_place *place,
+                          usec_t at)
 {
-    struct plain_started started = { .job = queue->waiting.items[index], .start = at };
+    struct plain_started started = { .job = plain_waiting_take(&queue->waiting, place),
+                                     .start = at };
     usec_t wait = at - started.job.submitted;
 
     started.real = early_of(plain, started.job.id, &started.run);
@@ -184,44 +109,33 @@ static void start_waiting(struct plain *plain, struct plain_queue *queue, size_t
         started.due = started.protected > least ? started.protected : least;
     }
     run_in_plain(queue, started, queue->at);
-    stop_waiting(queue, index);
 }
 
 /* EASY: in order; behind the first that finds no room, those that do not delay it. */
 static void plan_plainly(struct plain *plain, struct plain_queue *queue)
 {
+    const struct plain_waiting *waiting = &queue->waiting;
     usec_t at = queue->reached;
+    struct plain_place place = { 0 };
+    const struct plain_job *first;
     uint32_t extra;
 
-    while (queue->first < queue->waiting.count &&
-           queue->running.held + queue->waiting.items[queue->first].share <= QUEUE_SHARE_ONE)
-        start_waiting(plain, queue, queue->first, at);
-    if (queue->first == queue->waiting.count || queue->running.held == QUEUE_SHARE_ONE)
+    while ((first = plain_waiting_at(waiting, place)) &&
+           queue->running.held + first->share <= QUEUE_SHARE_ONE)
+        start_waiting(plain, queue, &place, at);
+    if (!first || queue->running.held == QUEUE_SHARE_ONE)
         return;
-    uint32_t left = QUEUE_SHARE_ONE - queue->waiting.items[queue->first].share;
-    usec_t shadow = plain_running_shadow(&queue->running, left, &extra);
+    usec_t shadow = plain_running_shadow(&queue->running, QUEUE_SHARE_ONE - first->share, &extra);
     uint32_t endless = queue->has_preemptible ? 0 : SECONDS_NEVER;
     uint32_t window = shadow == USEC_NEVER ? endless
                       : shadow > at        ? (uint32_t)((shadow - at) / USEC_PER_SEC)
                                            : 0;
-    for (size_t i = queue->first + 1; i < queue->waiting.count; i++) {
-        uint32_t room = QUEUE_SHARE_ONE - queue->running.held;
-        const struct plain_least *least = &queue->least.items[i / PLAIN_BLOCK];
-        if (room == 0)
-            break;
-        if (least->share > room || (least->limit > window && least->share > extra)) {
-            i = (i / PLAIN_BLOCK + 1) * PLAIN_BLOCK - 1;
-            continue;
-        }
-        const struct plain_job *job = &queue->waiting.items[i];
-        if (job->share == 0 || job->share > room || (job->limit > window && job->share > extra))
-            continue;
-        if (job->limit > window)
-            extra -= job->share;
-        size_t gaps = queue->gaps;
-        start_waiting(plain, queue, i, at);
-        if (queue->gaps < gaps) /* they were closed: what was looked at has found no room */
-            i = queue->first;
+    place = plain_waiting_after(waiting, place);
+    while (
+        plain_waiting_fit(waiting, &place, QUEUE_SHARE_ONE - queue->running.held, window, extra)) {
+        const struct plain_job *job = plain_waiting_at(waiting, place);
+        extra -= job->limit > window ? job->share : 0;
+        start_waiting(plain, queue, &place, at);
     }
 }
 
@@ -247,9 +161,9 @@ static void let_arrive(struct plain *plain, struct plain_queue *queue)
         if (early_of(plain, job->id, &run) == REAL_LEFT)
             map_remove(&plain->early, job->id);
         else
-            let_wait(queue, job);
+            plain_waiting_add(&queue->waiting, job);
     }
-    if (queue->arrived > PLAIN_BLOCK && queue->arrived > queue->arrivals.count / 2) {
+    if (queue->arrived > PLAIN_ARRIVED && queue->arrived > queue->arrivals.count / 2) {
         queue->arrivals.count -= queue->arrived;
         memmove(queue->arrivals.items, queue->arrivals.items + queue->arrived,
                 queue->arrivals.count * sizeof(queue->arrivals.items[0]));
@@ -265,7 +179,7 @@ static usec_t next_arrival(const struct plain_queue *queue)
 
 static void set_slack(struct plain_queue *queue, const struct queue_rules *rules)
 {
-    queue->slack_percent = rules->slack_percent > 0 ? rules->slack_percent : PLAIN_SLACK_PERCENT;
+    queue->slack_percent = rules->slack_percent;
     queue->slack_least = rules->slack_least > 0 ? rules->slack_least : PLAIN_SLACK_LEAST;
 }
 
@@ -274,8 +188,7 @@ static void advance_queue(struct plain *plain, struct plain_queue *queue, usec_t
 {
     queue->clock = clock_at(queue, now);
     queue->at = now;
-    bool is_idle = queue->first == queue->waiting.count && next_arrival(queue) > queue->clock;
-    if (is_idle)
+    if (plain_waiting_is_empty(&queue->waiting) && next_arrival(queue) > queue->clock)
         return;
     let_end(queue);
     for (;;) {
@@ -331,9 +244,12 @@ static struct plain_job describe(const struct plain_queue *queue, const struct s
 {
     const struct pending_bucket *bucket = job->pending_bucket;
     usec_t since = job->queued > 0 && job->queued < state->now ? job->queued : state->now;
+    usec_t submitted = clock_at(queue, state->now) - (state->now - since);
+    usec_t usual = bucket->usual == USEC_NEVER ? USEC_PER_HOUR : bucket->usual;
 
     return (struct plain_job){ .id = job->id,
-                               .submitted = clock_at(queue, state->now) - (state->now - since),
+                               .submitted = submitted,
+                               .turn = seconds_of(usec_after(submitted, usual / PLAIN_PATIENCE)),
                                .limit = seconds_of(job->max_duration),
                                .usual = seconds_of(bucket->usual),
                                .share = bucket->share > 0 ? bucket->share : 1,
@@ -351,18 +267,6 @@ static void add_arrival(struct plain_queue *queue, struct plain_job job)
     list_insert(&queue->arrivals, place, job);
 }
 
-/* Index of one that waits in the plain schedule; as many as there are: it does not. */
-static size_t find_waiting(const struct plain_queue *queue, const struct job *job)
-{
-    struct plain_job key = { .id = job->id, .priority = job->priority };
-    size_t place = find_place(queue, &key);
-
-    if (place < queue->waiting.count && queue->waiting.items[place].id == job->id &&
-        queue->waiting.items[place].share > 0)
-        return place;
-    return queue->waiting.count;
-}
-
 /* It starts, stops, or ends. Its run time is counted across attempts. */
 static void set_real(struct plain *plain, struct plain_queue *queue, const struct job *job,
                      uint8_t real, usec_t now)
@@ -378,11 +282,13 @@ static void set_real(struct plain *plain, struct plain_queue *queue, const struc
         plain_running_set_real(&queue->running, job->id, real, kept, now);
         return;
     }
-    size_t place = real == REAL_ENDED && run == 0 ? find_waiting(queue, job) : 0;
-    if (real == REAL_ENDED && run == 0 && place < queue->waiting.count)
-        stop_waiting(queue, place);
+    struct plain_job key = { .id = job->id, .turn = job->plain_turn, .priority = job->priority };
+    struct plain_place place;
+    bool has_left = real == REAL_ENDED && run == 0;
+    if (has_left && plain_waiting_find(&queue->waiting, &key, &place))
+        plain_waiting_take(&queue->waiting, &place);
     else
-        set_early(plain, job->id, real == REAL_ENDED && run == 0 ? REAL_LEFT : real, kept);
+        set_early(plain, job->id, has_left ? REAL_LEFT : real, kept);
 }
 
 static uint8_t real_of(const struct job *job, bool is_gone)
@@ -433,7 +339,9 @@ void plain_note(struct plain *plain, const struct state *state, struct job *job,
         adopt(queue, state, job);
     else {
         run_time_bucket(state, job->pending_bucket);
-        add_arrival(queue, describe(queue, state, job));
+        struct plain_job arrival = describe(queue, state, job);
+        job->plain_turn = arrival.turn;
+        add_arrival(queue, arrival);
     }
 }
 
@@ -441,12 +349,12 @@ void plain_renew(struct plain *plain, const struct state *state, struct job *job
 {
     LIST_EACH (struct plain_queue, queue, &plain->queues) {
         plain_running_disown(&queue->running, job->id, state->now);
-        for (size_t i = queue->first; i < queue->waiting.count; i++) {
-            if (queue->waiting.items[i].id == job->id) {
-                stop_waiting(queue, i);
-                break;
-            }
-        }
+        struct plain_place place = { 0 };
+        const struct plain_job *waits;
+        while ((waits = plain_waiting_at(&queue->waiting, place)) && waits->id != job->id)
+            place = plain_waiting_after(&queue->waiting, place);
+        if (waits)
+            plain_waiting_take(&queue->waiting, &place);
         for (size_t i = queue->arrived; i < queue->arrivals.count; i++) {
             if (queue->arrivals.items[i].id == job->id) {
                 list_remove(&queue->arrivals, i);
@@ -556,18 +464,17 @@ static void foresee(const struct plain *plain, const struct plain_queue *queue, 
 {
     foreseen_ends ends = { 0 };
     uint32_t held = queue->running.held, looked = 0;
+    struct plain_place place = { 0 };
+    const struct plain_job *job;
     usec_t at = queue->reached, run;
 
-    if (queue->first == queue->waiting.count)
+    if (plain_waiting_is_empty(&queue->waiting))
         return;
     for (struct plain_walk walk = plain_running_first(&queue->running); walk.job;
          plain_running_next(&walk))
         add_end(&ends, foresee_end(walk.job, now), walk.job->job.share);
-    for (size_t i = queue->first; i < queue->waiting.count && looked < PLAIN_LOOK; i++) {
-        const struct plain_job *job = &queue->waiting.items[i];
-        if (job->share == 0)
-            continue;
-        looked++;
+    for (; (job = plain_waiting_at(&queue->waiting, place)) && looked < PLAIN_LOOK; looked++) {
+        place = plain_waiting_after(&queue->waiting, place);
         while (held + job->share > QUEUE_SHARE_ONE && ends.count > 0) {
             struct foreseen_end end = take_end(&ends);
             at = end.at > at ? end.at : at;
@@ -661,8 +568,7 @@ void plain_release(struct plain *plain)
 {
     LIST_EACH (struct plain_queue, queue, &plain->queues) {
         list_release(&queue->arrivals);
-        list_release(&queue->waiting);
-        list_release(&queue->least);
+        plain_waiting_release(&queue->waiting);
         plain_running_release(&queue->running);
     }
     list_release(&plain->queues);

@@ -5,11 +5,12 @@
 /* plain - protected starts: when each job would start under a plain policy
  *
  * Each queue has a virtual schedule beside the real one: EASY backfill in the order of priority and
- * age, on a cluster of the same size, with the same arrivals and run times. It starts no jobs. It
+ * turn, on a cluster of the same size, with the same arrivals and run times. It starts no jobs. It
  * gives each job a protected start, which the default order keeps:
  *
+ *   turn       = submission + usual run time / 10: of jobs that come at once, the shorter first
  *   wait       = start in the plain schedule - submission
- *   protected  = submission + wait + max(10 % of the wait, 1 hour), or as the queue sets the slack,
+ *   protected  = submission + wait + 1 hour, or as the queue sets the slack,
  *                at least submission + 1/2 * the longest wait in the plain schedule so far
  *
  * The plain schedule counts shares of the cluster and does not model nodes.
@@ -37,7 +38,7 @@
  * has run so long:
  *
  *   line(run) = due + run                  it is not preemptible
- *               due + run + 3 * estimate   its run time is stated: then it runs to its end
+ *               due + run + 9 * estimate   its run time is stated: then it runs to its end
  *               due + run + 9 * run        else: a tenth of the time
  *   due       = protected start, but not before the line of any job that started before it in the
  *               plain schedule, at the run time that this one had there when the job started
@@ -57,21 +58,16 @@
 #include "core/state/state.h"
 #include "sched/ordering/pending.h"
 #include "sched/ordering/plain_running.h"
+#include "sched/ordering/plain_waiting.h"
 
 enum {
-    PLAIN_LOOK = 300,  /* jobs of a queue whose plain start is foreseen */
-    PLAIN_BLOCK = 128, /* waiting jobs between two notes of the least that they ask for */
-    PLAIN_MOST = 8192, /* running jobs; with more the plain schedule is off until half remain */
-    PLAIN_STATED = 3,  /* a preemptible job falls behind by so many times its stated run time, */
-    PLAIN_UNKNOWN = 9, /* or by so many times what it has run */
+    PLAIN_LOOK = 300,    /* jobs of a queue whose plain start is foreseen */
+    PLAIN_PATIENCE = 10, /* it lets those pass that are shorter by so many times their delay */
+    PLAIN_MOST = 8192,   /* running jobs; with more the plain schedule is off until half remain */
+    PLAIN_BEHIND = 9,    /* a preemptible job falls behind by so many times its run time */
 };
 
-#define PLAIN_SLACK_PERCENT 10 /* unless its queue sets it */
-#define PLAIN_SLACK_LEAST   USEC_PER_HOUR
-
-struct plain_least { /* of PLAIN_BLOCK waiting jobs */
-    uint32_t share, limit;
-};
+#define PLAIN_SLACK_LEAST USEC_PER_HOUR
 
 struct plain_queue {
     usec_t clock;          /* at `at`; the plain schedule trails behind */
@@ -86,9 +82,7 @@ struct plain_queue {
     usec_t slack_least;
     LIST(struct plain_job) arrivals; /* after `reached`, by time; from `arrived` on */
     size_t arrived;
-    LIST(struct plain_job) waiting; /* by priority and number; from `first` on, with gaps */
-    size_t first, gaps;
-    LIST(struct plain_least) least;
+    struct plain_waiting waiting;
     struct plain_running running;
     usec_t next_end; /* of those that have ended, when it advanced */
 };
@@ -136,9 +130,7 @@ typedef LIST(struct plain_due) plain_due_list;
 /* The latest time at which a job that is due then has run so long. */
 static inline usec_t plain_line(bool is_preemptible, usec_t estimate, usec_t due, usec_t run)
 {
-    usec_t behind = !is_preemptible ? 0
-                    : estimate > 0  ? PLAIN_STATED * estimate
-                                    : PLAIN_UNKNOWN * run;
+    usec_t behind = is_preemptible ? PLAIN_BEHIND * (estimate > 0 ? estimate : run) : 0;
 
     return usec_after(due, usec_after(behind, run));
 }

@@ -40,8 +40,9 @@ struct plain_job {
     uint64_t id;
     usec_t submitted;      /* on the queue's clock, as all times here */
     uint32_t limit, usual; /* run time, s; UINT32_MAX: without end */
-    uint32_t share;        /* in parts of 2^20; 0: it has left */
+    uint32_t share;        /* in parts of 2^20 */
     uint32_t estimate;     /* stated run time, s; 0: none, or it is not preemptible */
+    uint32_t turn;         /* s, see plain.h */
     int32_t priority;
     bool is_preemptible;
 };

@@ -105,7 +105,8 @@ static int64_t times(usec_t run, int64_t milli)
 }
 
 struct load {
-    wide_t work; /* ms x milli-GPU */
+    wide_t work;     /* ms x milli-GPU */
+    wide_t restarts; /* what there would be more if those that run were stopped */
     uint64_t arrivals[PRESSURE_LEVELS];
     usec_t clock; /* fair time */
 };
@@ -134,7 +135,8 @@ static bool is_critical(struct contenders *claims, const struct contender *claim
     uint64_t left = (uint64_t)(claim->left - (unpaid > 0 ? unpaid : 0)) / 1000;
     wide_t coming =
         (wide_t)CLAIM_ARRIVALS * pressure_lately(load->arrivals, claim->left / CLAIM_LOOK);
-    wide_t bound = (load->work + coming) * (is_kept ? CLAIM_KEPT : 16);
+    wide_t work = load->work + (claim->is_running ? 0 : load->restarts);
+    wide_t bound = (work + coming) * (is_kept ? CLAIM_KEPT : 16);
     wide_t own = (wide_t)(uint64_t)claims->milli * left * 16;
 
     if (own >= bound)
@@ -142,10 +144,10 @@ static bool is_critical(struct contenders *claims, const struct contender *claim
     if (claim->is_running || claims->milli <= 0)
         return false;
     /* The work of the others falls by no more than all GPUs can do. */
-    wide_t lead = (load->work - (wide_t)(uint64_t)claims->milli * left) / (uint64_t)claims->milli;
+    wide_t lead = (work - (wide_t)(uint64_t)claims->milli * left) / (uint64_t)claims->milli;
     usec_t wait = claim->left / REVIEW_PART;
     wait = wait < REVIEW_LEAST ? REVIEW_LEAST : wait;
-    if (load->work > (wide_t)(uint64_t)claims->milli * left && lead * 1000 > (wide_t)wait)
+    if (work > (wide_t)(uint64_t)claims->milli * left && lead * 1000 > (wide_t)wait)
         wait = lead * 1000 < (wide_t)USEC_PER_DAY * 3650 ? (usec_t)(lead * 1000) : USEC_PER_DAY;
     review_at(claims, now + wait);
     return false;
@@ -345,6 +347,10 @@ void contenders_sort(struct contenders *claims, const struct state *state)
 
     LIST_EACH (const struct contender, claim, &claims->items) {
         load.work += (wide_t)((uint64_t)claim->left / 1000) * (uint64_t)claim->milli;
+        load.restarts +=
+            claim->is_running
+                ? (wide_t)((uint64_t)job_restart_cost(claim->job) / 1000) * (uint64_t)claim->milli
+                : 0;
         is_unknown |= claim->left == 0;
         is_known |= claim->left > 0;
     }

@@ -30,6 +30,9 @@ static void say_times(const struct run *run, const struct sim_job *job, struct e
         limit = longest;
         submit->estimate = job->run > 0 ? job->run : 1;
         break;
+    case ESTIMATES_DOUBLE:
+        limit = 2 * longest;
+        break;
     case ESTIMATES_NONE:
         return;
     }
