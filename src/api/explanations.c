@@ -305,8 +305,8 @@ static void add_protected(const struct api *api, const struct job *job, const st
         text_add(&line, "; then it is next, and starts when there is room");
     if (is_known && start.plain + USEC_PER_MIN < expected.median)
         text_printf(&line,
-                    start.plain > now ? "; in order of age, it would start in %s"
-                                      : "; in order of age, it would have started %s ago",
+                    start.plain > now ? "; in the plain schedule, it would start in %s"
+                                      : "; in the plain schedule, it would have started %s ago",
                     in_order);
     add_line(lines, "protected", line.bytes);
 }

@@ -40,7 +40,7 @@ static void add_up_work(struct brain *brain)
         if (at.job->queue >= brain->running_work.count || !run->lease)
             continue;
         usec_t elapsed = state->now - run->granted;
-        usec_t usual = run->usual == USEC_NEVER ? USEC_PER_HOUR : run->usual;
+        usec_t usual = plain_usual(run->usual);
         usec_t left = usual > elapsed ? usual - elapsed : elapsed / 2;
         usec_t most = at.end > state->now ? at.end - state->now : 0;
         left = left < most ? left : most;

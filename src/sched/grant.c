@@ -129,6 +129,7 @@ void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint
     struct amounts amounts;
     amounts_of_lease(brain->state, lease, &amounts);
     budget_take(brain, job, &amounts);
+    promise_end(&brain->reserve.promises, &brain->layout, job->id);
     brain_decide(brain, &grant, decisions);
 }
 
@@ -272,7 +273,6 @@ bool brain_try_grant(struct brain *brain, struct job *job, uint8_t tier,
         request_search(request, request->members, members_most(job, request), try_members, &trial);
     amounts_of_lease(state, &trial.lease, &trial.ask.amounts);
     reserved_share_take(&brain->reserved_shares, state, job->queue, &trial.ask.amounts, trial.end);
-    promise_end(&brain->reserve.promises, job->id);
     brain_grant(brain, job, &trial.lease, tier, decisions);
     return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The brain against EASY as the textbooks have it: one machine of equal GPUs, one queue, first come
- * first served, one promise, a profile of counts. */
+/* The brain against EASY as the textbooks have it: one machine of equal GPUs, one queue, one
+ * promise, a profile of counts; first come first served, or by turn. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -61,10 +61,11 @@ static void end_and_submit(struct world *world, usec_t now, uint64_t *submitted)
     }
     for (; *submitted < JOBS && world->workload.works[*submitted].submitted <= now; ++*submitted) {
         snprintf(gpus, sizeof(gpus), "%" PRIu32, world->workload.works[*submitted].gpus);
-        uint64_t id = lab_submit(world->lab, gpus, world->workload.works[*submitted].limit);
-        usec_t turn = lab_job(world->lab, id)->plain_turn * USEC_PER_SEC;
-        world->textbook.works[*submitted].behind =
-            turn - world->textbook.works[*submitted].submitted;
+        struct work *work = &world->textbook.works[*submitted];
+        uint64_t id = lab_submit(world->lab, gpus, work->limit);
+        work->behind = lab_job(world->lab, id)->plain_turn * USEC_PER_SEC - work->submitted;
+        if (!world->lab->state->settings.predict) /* else it is a tenth of what was predicted */
+            assert_in_range(work->behind - work->limit / 10, 0, USEC_PER_SEC - 1);
     }
 }
 
@@ -139,7 +140,9 @@ static usec_t protected_by(const struct work *work, usec_t longest)
 
 static void compare_with_textbook(struct world *world, uint64_t seed, usec_t now)
 {
-    for (size_t i = 0; i < JOBS && now == USEC_NEVER; i++) {
+    if (now != USEC_NEVER)
+        return;
+    for (size_t i = 0; i < JOBS; i++) {
         const struct work *work = &world->textbook.works[i];
         usec_t protected = world->protected[i];
         if (protected == 0)

@@ -6,12 +6,14 @@
 
 #define SECONDS_NEVER UINT32_MAX
 
-enum { PLAIN_ARRIVED = 128 }; /* entries that are done with stay in the list, at least */
+enum { PLAIN_ARRIVED = 128 }; /* arrivals that are over leave the list together, so many at least */
 
 static uint32_t seconds_of(usec_t time)
 {
     usec_t seconds = time / USEC_PER_SEC + (time % USEC_PER_SEC > 0);
 
+    if (time < 0)
+        return 0;
     return time == USEC_NEVER || seconds >= SECONDS_NEVER ? SECONDS_NEVER : (uint32_t)seconds;
 }
 
@@ -20,13 +22,17 @@ static usec_t after_seconds(usec_t from, uint32_t seconds)
     return seconds == SECONDS_NEVER ? USEC_NEVER : usec_after(from, seconds * USEC_PER_SEC);
 }
 
+/* So much of real time, at the present rate of the queue's clock. */
+static usec_t on_clock(const struct plain_queue *queue, usec_t passed)
+{
+    if (queue->rate == QUEUE_SHARE_ONE)
+        return passed;
+    return (usec_t)wide_scale((uint64_t)passed, queue->rate, QUEUE_SHARE_ONE);
+}
+
 static usec_t clock_at(const struct plain_queue *queue, usec_t now)
 {
-    usec_t passed = now - queue->at;
-
-    if (queue->rate == QUEUE_SHARE_ONE)
-        return queue->clock + passed;
-    return queue->clock + (usec_t)wide_scale((uint64_t)passed, queue->rate, QUEUE_SHARE_ONE);
+    return queue->clock + on_clock(queue, now - queue->at);
 }
 
 /* ---- jobs that really started before they did in the plain schedule ---- */
@@ -244,12 +250,12 @@ static struct plain_job describe(const struct plain_queue *queue, const struct s
 {
     const struct pending_bucket *bucket = job->pending_bucket;
     usec_t since = job->queued > 0 && job->queued < state->now ? job->queued : state->now;
-    usec_t submitted = clock_at(queue, state->now) - (state->now - since);
-    usec_t usual = bucket->usual == USEC_NEVER ? USEC_PER_HOUR : bucket->usual;
+    usec_t submitted = clock_at(queue, state->now) - on_clock(queue, state->now - since);
+    usec_t turn = usec_after(submitted, plain_usual(bucket->usual) / PLAIN_PATIENCE);
 
     return (struct plain_job){ .id = job->id,
                                .submitted = submitted,
-                               .turn = seconds_of(usec_after(submitted, usual / PLAIN_PATIENCE)),
+                               .turn = seconds_of(turn),
                                .limit = seconds_of(job->max_duration),
                                .usual = seconds_of(bucket->usual),
                                .share = bucket->share > 0 ? bucket->share : 1,

@@ -62,7 +62,7 @@
 
 enum {
     PLAIN_LOOK = 300,    /* jobs of a queue whose plain start is foreseen */
-    PLAIN_PATIENCE = 10, /* it lets those pass that are shorter by so many times their delay */
+    PLAIN_PATIENCE = 10, /* the turn is a part of the run time after the submission */
     PLAIN_MOST = 8192,   /* running jobs; with more the plain schedule is off until half remain */
     PLAIN_BEHIND = 9,    /* a preemptible job falls behind by so many times its run time */
 };
@@ -104,13 +104,18 @@ struct plain_claim {
 
 typedef LIST(struct plain_claim) plain_claim_list;
 
-/* The work of a job: of more than half a cluster, all of it. usual: USEC_NEVER counts as an hour.
- */
+/* A run time of which nothing is known counts as an hour. */
+static inline usec_t plain_usual(usec_t usual)
+{
+    return usual == USEC_NEVER ? USEC_PER_HOUR : usual;
+}
+
+/* The work of a job: of more than half a cluster, all of it. */
 static inline uint64_t plain_work(uint32_t share, usec_t usual)
 {
     uint64_t part = share > QUEUE_SHARE_ONE / 2 ? QUEUE_SHARE_ONE : share;
 
-    return (part / 1024 + 1) * ((uint64_t)(usual == USEC_NEVER ? USEC_PER_HOUR : usual) / 1000);
+    return (part / 1024 + 1) * ((uint64_t)plain_usual(usual) / 1000);
 }
 
 /* So much work fills the cluster for so long. */

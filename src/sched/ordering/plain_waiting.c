@@ -87,6 +87,22 @@ void plain_waiting_add(struct plain_waiting *waiting, const struct plain_job *jo
     note_least(block);
 }
 
+/* Two that half fill one are one: a search passes few blocks. */
+static void join_next(struct plain_waiting *waiting, size_t number)
+{
+    struct plain_waiting_block *block = waiting->blocks.items[number], *next;
+
+    if (number + 1 == waiting->blocks.count)
+        return;
+    next = waiting->blocks.items[number + 1];
+    if (block->count + next->count > PLAIN_WAITING_BLOCK / 2)
+        return;
+    mem_copy(&block->jobs[block->count], next->jobs, next->count * sizeof(next->jobs[0]));
+    block->count += next->count;
+    free(next);
+    list_remove(&waiting->blocks, number + 1);
+}
+
 struct plain_job plain_waiting_take(struct plain_waiting *waiting, struct plain_place *place)
 {
     struct plain_waiting_block *block = waiting->blocks.items[place->block];
@@ -95,11 +111,14 @@ struct plain_job plain_waiting_take(struct plain_waiting *waiting, struct plain_
 
     mem_remove(block->jobs, &count, place->index, sizeof(job));
     block->count = (uint32_t)count;
-    note_least(block);
     if (count == 0) {
         free(block);
         list_remove(&waiting->blocks, place->block);
-    } else if (place->index == count)
+        return job;
+    }
+    join_next(waiting, place->block);
+    note_least(block);
+    if (place->index == block->count)
         *place = (struct plain_place){ place->block + 1, 0 };
     return job;
 }

@@ -57,11 +57,11 @@ static inline struct plain_place plain_waiting_after(const struct plain_waiting 
 void plain_waiting_add(struct plain_waiting *waiting, const struct plain_job *job);
 /* Remove the job in this place, which is that of the next one then. */
 struct plain_job plain_waiting_take(struct plain_waiting *waiting, struct plain_place *place);
-/* key: its number and what it is sorted by. False: it does not wait. */
+/* key: its number and what it is sorted by. False: it does not wait; *ret is undefined. */
 bool plain_waiting_find(const struct plain_waiting *waiting, const struct plain_job *key,
                         struct plain_place *ret);
-/* From this place on, one that has at most this share, and at most this limit or this smaller
- * share. False: there is none. */
+/* From this place on, the first that has at most this share, and either at most this limit or at
+ * most the share `extra`. False: there is none. */
 bool plain_waiting_fit(const struct plain_waiting *waiting, struct plain_place *place,
                        uint32_t share, uint32_t limit, uint32_t extra);
 void plain_waiting_release(struct plain_waiting *waiting);

@@ -82,6 +82,7 @@ void promise_add(struct promises *promises, uint64_t job, usec_t earliest, usec_
                  const struct fleet *rest, const struct lease *lease)
 {
     assert(promises->count <= promises->held.count && !promise_of(promises, job));
+    assert(promises->own == 0);
     promise_drop(promises, rest->layout, promises->count);
     if (promises->held.count == promises->count)
         list_add(&promises->held, (struct promise){ 0 });
@@ -123,13 +124,14 @@ void promise_add(struct promises *promises, uint64_t job, usec_t earliest, usec_
     promises->kept = ++promises->count;
 }
 
-/* What the own promise has taken from those that come after it, in time or in the stack. */
-static void count_own(struct promises *promises, const struct layout *layout, int sign)
+/* What a promise has taken from those of a later time, and from those of its time that are later in
+ * the stack. sign: 1 takes it, -1 gives it back. */
+static void take_from_later(struct promises *promises, const struct layout *layout,
+                            const struct promise *own, int sign)
 {
-    const struct promise *own = promises->own != 0 ? promise_of(promises, promises->own) : NULL;
     bool is_after = false;
 
-    for (size_t i = 0; own && i < promises->count; i++) {
+    for (size_t i = 0; i < promises->count; i++) {
         struct promise *other = &promises->held.items[i];
         if (other == own)
             is_after = true;
@@ -139,26 +141,42 @@ static void count_own(struct promises *promises, const struct layout *layout, in
     }
 }
 
-void promise_set_own(struct promises *promises, const struct layout *layout, uint64_t job)
+static struct promise *find_live(struct promises *promises, uint64_t job)
 {
-    count_own(promises, layout, 1);
-    promises->own = job;
-    count_own(promises, layout, -1);
+    for (size_t i = 0; i < promises->count && job != 0; i++) {
+        struct promise *promise = &promises->held.items[i];
+        if (promise->job == job && !promise->is_over)
+            return promise;
+    }
+    return NULL;
 }
 
-void promise_end(struct promises *promises, uint64_t job)
+void promise_set_own(struct promises *promises, const struct layout *layout, uint64_t job)
 {
-    for (size_t i = 0; i < promises->count; i++) {
-        if (promises->held.items[i].job == job)
-            promises->held.items[i].is_over = true;
-    }
+    const struct promise *own = find_live(promises, job != 0 ? job : promises->own);
+
+    assert((job == 0) != (promises->own == 0));
+    promises->own = job;
+    if (own)
+        take_from_later(promises, layout, own, job != 0 ? -1 : 1);
+}
+
+void promise_end(struct promises *promises, const struct layout *layout, uint64_t job)
+{
+    struct promise *own = find_live(promises, job);
+
+    assert(promises->own == 0);
+    if (!own)
+        return;
+    take_from_later(promises, layout, own, -1);
+    own->is_over = true;
 }
 
 void promise_drop(struct promises *promises, const struct layout *layout, size_t count)
 {
     while (promises->kept > count) {
         struct promise *promise = &promises->held.items[--promises->kept];
-        for (size_t i = 0; i < promises->kept; i++) {
+        for (size_t i = 0; !promise->is_over && i < promises->kept; i++) {
             struct promise *other = &promises->held.items[i];
             if (other->at > promise->at && is_over(other, promise->end))
                 take_all(other, layout, promise->lease, -1);

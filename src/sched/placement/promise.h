@@ -54,10 +54,11 @@ static inline bool promise_is_touched(const struct promises *promises,
  * lease. */
 void promise_add(struct promises *promises, uint64_t job, usec_t earliest, usec_t at, usec_t end,
                  const struct fleet *rest, const struct lease *lease);
-/* Until it is set to 0, what is promised to this job is free: it may start there now. */
+/* Until it is set to 0, what is promised to this job is free: it may start there now. No promise is
+ * added, ended or dropped meanwhile. */
 void promise_set_own(struct promises *promises, const struct layout *layout, uint64_t job);
-/* The job has started. */
-void promise_end(struct promises *promises, uint64_t job);
+/* The job has started: what was promised to it is free, but for what it has got. */
+void promise_end(struct promises *promises, const struct layout *layout, uint64_t job);
 /* Forget all but the first `count`. */
 void promise_drop(struct promises *promises, const struct layout *layout, size_t count);
 /* True: the next kept promise is this job's and still holds; it is in force now. */

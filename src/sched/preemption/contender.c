@@ -347,10 +347,9 @@ void contenders_sort(struct contenders *claims, const struct state *state)
 
     LIST_EACH (const struct contender, claim, &claims->items) {
         load.work += (wide_t)((uint64_t)claim->left / 1000) * (uint64_t)claim->milli;
-        load.restarts +=
-            claim->is_running
-                ? (wide_t)((uint64_t)job_restart_cost(claim->job) / 1000) * (uint64_t)claim->milli
-                : 0;
+        load.restarts += claim->is_running ? (wide_t)((uint64_t)claim->job->restart_cost / 1000) *
+                                                 (uint64_t)claim->milli
+                                           : 0;
         is_unknown |= claim->left == 0;
         is_known |= claim->left > 0;
     }

@@ -48,6 +48,9 @@
  *   critical         GPUs x remaining  >=  W + CLAIM_ARRIVALS x (work that came in the last
  *                    remaining / CLAIM_LOOK), W the remaining GPU-time of all claimants
  *
+ * A critical job that waits counts the restart costs of all that run, too, with W: else its start
+ * could make it uncritical, and the next stop would be for one of those.
+ *
  * The restart that a stopped job has to pay does not count on the left of the last line: else each
  * job that is stopped might become critical, and would be stopped when it has paid.
  *
