@@ -220,7 +220,7 @@ def test_why_says_how_long_others_may_run_instead_of_a_preemptible_job(api):
     wait_until("it runs", lambda: api.job(running)["state"] == "running")
     waiting = submit(api, 0, 4, max_duration="1h", estimate="1h", preemptible=True)
     why = api.why(waiting)
-    assert re.search(r"protected +other jobs may run instead of it for (4h59m|5h00m) at most", "\n".join(why["lines"])), why["lines"]
+    assert re.search(r"protected +other jobs may run instead of it for (10h59m|11h00m) at most", "\n".join(why["lines"])), why["lines"]
 
 
 # What would make it start sooner
