@@ -6,18 +6,16 @@
 
 #include <cmocka.h>
 
+#include "chaos.h"
 #include "sched/ordering/plain_waiting.h"
 
 enum { SEEDS = 40, STEPS = 3000, SHARES_MOST = 50, LIMITS_MOST = 60 };
 
-static uint64_t seed;
+static struct random generator;
 
 static uint32_t dice(uint32_t below)
 {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (uint32_t)(seed >> 32) % below;
+    return random_below(&generator, below);
 }
 
 typedef LIST(struct plain_job) job_list; /* in their order */
@@ -101,7 +99,7 @@ static void each_answer_is_that_of_a_look_at_all(void **unused)
         struct plain_waiting waiting = { 0 };
         job_list model = { 0 };
         uint32_t growing = 30 + round; /* of 100 steps */
-        seed = round * 7919u;
+        generator = (struct random){ round };
         for (uint64_t id = 1; id <= STEPS; id++) {
             if (dice(100) < growing)
                 add(&model, &waiting, dice(4) ? id : UINT64_MAX - id);
