@@ -20,7 +20,7 @@ export function leave() { stop(); }
 // ---- output ----
 
 function output(id, stream) {
-  const abort = shown.abort, text = h("pre", { tabindex: "0", "aria-label": "Output of job " + id });
+  const abort = shown.abort, text = h("pre", { tabindex: "0", role: "region", "aria-label": "Output of job " + id });
   const found = h("span", { class: "dim", role: "status" }), terminal = new Terminal(OUTPUT_MAX);
   follow("/v1/jobs/" + id + "/output?follow=1&tail=1000&stream=" + stream, (more) => {
     const isAtEnd = text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
