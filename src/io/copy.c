@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "io/child.h"
 
 enum { CHUNK = 1 << 16, FD_FIRST = 3, NICE = 5 };
@@ -145,4 +146,18 @@ bool copy_write(int fd, const void *bytes, size_t length)
         length -= wrote > 0 ? (size_t)wrote : 0;
     }
     return true;
+}
+
+usec_t copy_processor_time(void)
+{
+    static const int whose[] = { RUSAGE_SELF, RUSAGE_CHILDREN };
+    struct rusage used;
+    usec_t sum = 0;
+
+    for (size_t i = 0; i < COUNT_OF(whose); i++) {
+        getrusage(whose[i], &used);
+        sum += (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * USEC_PER_SEC;
+        sum += used.ru_utime.tv_usec + used.ru_stime.tv_usec;
+    }
+    return sum;
 }

@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/units.h"
 
 struct copy {
     int pidfd, fd; /* fd: to read from, until its end */
@@ -35,5 +36,7 @@ int copy_end(struct copy *copy);
 
 /* Write all bytes, in the copy; false: the reader has closed. */
 bool copy_write(int fd, const void *bytes, size_t length);
+/* In the copy: the processor time of it and of the copies that it made and that have ended. */
+usec_t copy_processor_time(void);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/study/forecaster.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
 #include "daemon/hub.h"
 #include "daemon/study/estimate_book.h"
 #include "daemon/study/planned.h"
+#include "daemon/study/processor_allowance.h"
 #include "forecast/forecast.h"
-#include "io/copy.h"
+#include "io/copy_reader.h"
 #include "io/log.h"
 
 enum {
@@ -34,14 +34,10 @@ struct forecaster {
      * after late_from is late, too. */
     usec_t late_at, late_from;
 
-    usec_t allowance;
-    uint64_t counted; /* the loop's time, in ms: until then it is in the allowance */
-
-    bool is_running, is_closing;
-    struct copy copy;
-    uv_poll_t *poll;
+    struct processor_allowance allowance;
+    bool is_closing;
+    struct copy_reader reader;
     uint64_t began; /* as counted */
-    struct text bytes;
     uint64_t seen_next;
     struct forecast_waiter *waiters, *later_waiters; /* for this one, and for the next */
     uv_timer_t timer;                                /* ends their wait */
@@ -64,21 +60,6 @@ static void make(const struct forecaster *forecaster, usec_t processor, struct f
     forecast_make(&ask, ret);
 }
 
-/* Of this copy and of the copies that it made: with few jobs, these cost more than what they do. */
-static usec_t processor_spent(void)
-{
-    static const int whose[] = { RUSAGE_SELF, RUSAGE_CHILDREN };
-    struct rusage used;
-    usec_t sum = 0;
-
-    for (size_t i = 0; i < COUNT_OF(whose); i++) {
-        getrusage(whose[i], &used);
-        sum += (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * USEC_PER_SEC;
-        sum += used.ru_utime.tv_usec + used.ru_stime.tv_usec;
-    }
-    return sum;
-}
-
 static void live(void *user, int fd)
 {
     struct forecaster *forecaster = user;
@@ -87,8 +68,8 @@ static void live(void *user, int fd)
     struct forecast forecast;
 
     setrlimit(RLIMIT_CPU, &limit);
-    make(forecaster, forecaster->allowance, &forecast);
-    forecast.processor = processor_spent();
+    make(forecaster, forecaster->allowance.left, &forecast);
+    forecast.processor = copy_processor_time();
     forecast_encode(&forecast, &out);
     copy_write(fd, out.bytes, out.length);
 }
@@ -101,17 +82,6 @@ void forecaster_renew(struct forecaster *forecaster, usec_t processor)
 }
 
 /* ---- in the daemon ---- */
-
-static void count_allowance(struct forecaster *forecaster)
-{
-    uint64_t now = uv_now(forecaster->loop);
-    usec_t more = (usec_t)(now - forecaster->counted) * USEC_PER_MS * FORECAST_SHARE_PERCENT / 100;
-
-    forecaster->counted = now;
-    forecaster->allowance += more < FORECAST_SAVED ? more : FORECAST_SAVED;
-    if (forecaster->allowance > FORECAST_SAVED)
-        forecaster->allowance = FORECAST_SAVED;
-}
 
 /* Those that have waited until then; UINT64_MAX: all. */
 static void call_waiters(struct forecast_waiter **list, uint64_t now)
@@ -135,7 +105,7 @@ static void on_late(uv_timer_t *timer);
 static void set_timer(struct forecaster *forecaster)
 {
     const struct forecast_waiter *lists[] = { forecaster->waiters, forecaster->later_waiters };
-    uint64_t at = forecaster->is_running ? forecaster->began + COPY_MS : UINT64_MAX;
+    uint64_t at = forecaster->reader.is_running ? forecaster->began + COPY_MS : UINT64_MAX;
     uint64_t now = uv_now(forecaster->loop);
 
     for (size_t i = 0; i < COUNT_OF(lists); i++) {
@@ -146,39 +116,31 @@ static void set_timer(struct forecaster *forecaster)
         uv_timer_start(&forecaster->timer, on_late, at > now ? at - now : 0, 0);
 }
 
-static void on_poll_closed(uv_handle_t *handle)
-{
-    free(handle);
-}
-
 static bool start(struct forecaster *forecaster);
 
-static void take(struct forecaster *forecaster)
+static void take(struct forecaster *forecaster, const struct text *bytes)
 {
     struct forecast forecast;
 
-    bool is_made = forecast_decode(&forecaster->bytes, &forecast);
-    text_release(&forecaster->bytes); /* megabytes, where many jobs wait */
-    if (!is_made) {
+    if (!forecast_decode(bytes, &forecast)) {
         log_line(LOG_WARNING, "a forecast was not made; estimates are those of the list schedule");
-        forecaster->allowance = 0;
+        forecaster->allowance.left = 0;
         return;
     }
     forecast_release(&forecaster->forecast);
     forecaster->forecast = forecast;
     forecaster->seen = forecaster->seen_next;
     forecaster->late_at = 0;
-    forecaster->allowance -= forecast.processor;
+    forecaster->allowance.left -= forecast.processor;
 }
 
 /* Requests after an event that this forecast does not include wait for the next one. */
-static void finish(struct forecaster *forecaster)
+static void finish(void *user, struct text bytes)
 {
-    uv_poll_stop(forecaster->poll);
-    uv_close((uv_handle_t *)forecaster->poll, on_poll_closed);
-    copy_end(&forecaster->copy);
-    forecaster->is_running = false;
-    take(forecaster);
+    struct forecaster *forecaster = user;
+
+    take(forecaster, &bytes);
+    text_release(&bytes); /* megabytes, where many jobs wait */
     call_waiters(&forecaster->waiters, UINT64_MAX);
     if (!forecaster->later_waiters)
         return;
@@ -188,24 +150,14 @@ static void finish(struct forecaster *forecaster)
         call_waiters(&forecaster->waiters, UINT64_MAX);
 }
 
-static void on_readable(uv_poll_t *poll, int status, int events)
-{
-    struct forecaster *forecaster = poll->data;
-
-    (void)status;
-    (void)events;
-    if (!copy_read(&forecaster->copy, &forecaster->bytes))
-        finish(forecaster);
-}
-
 /* A request that has waited for too long is answered from the last forecast. */
 static void on_late(uv_timer_t *timer)
 {
     struct forecaster *forecaster = timer->data;
     uint64_t now = uv_now(forecaster->loop);
 
-    if (forecaster->is_running && now - forecaster->began >= COPY_MS)
-        finish(forecaster);
+    if (forecaster->reader.is_running && now - forecaster->began >= COPY_MS)
+        copy_reader_finish(&forecaster->reader);
     call_waiters(&forecaster->waiters, now);
     call_waiters(&forecaster->later_waiters, now);
     set_timer(forecaster);
@@ -218,21 +170,15 @@ static bool start(struct forecaster *forecaster)
     uint64_t began = uv_hrtime();
 
     planned_read(forecaster->planned);
-    if (copy_start(live, forecaster, &forecaster->copy, &err) < 0) {
+    if (copy_reader_start(&forecaster->reader, forecaster->loop, live, finish, forecaster, &err) <
+        0) {
         log_line(LOG_WARNING, "a forecast could not be started reason='%s'", err.text);
-        forecaster->allowance = 0;
+        forecaster->allowance.left = 0;
         return false;
     }
-    forecaster->allowance -= (usec_t)((uv_hrtime() - began) / 1000);
-    forecaster->is_running = true;
+    forecaster->allowance.left -= (usec_t)((uv_hrtime() - began) / 1000);
     forecaster->began = uv_now(forecaster->loop);
     forecaster->seen_next = journal_last(hub_journal(forecaster->hub));
-    text_clear(&forecaster->bytes);
-    fcntl(forecaster->copy.fd, F_SETFL, O_NONBLOCK);
-    forecaster->poll = mem_zero(1, sizeof(*forecaster->poll));
-    uv_poll_init(forecaster->loop, forecaster->poll, forecaster->copy.fd);
-    forecaster->poll->data = forecaster;
-    uv_poll_start(forecaster->poll, UV_READABLE | UV_DISCONNECT, on_readable);
     set_timer(forecaster);
     return true;
 }
@@ -272,16 +218,16 @@ bool forecaster_is_fresh(void *user, bool is_of_waiting, struct forecast_waiter 
 
     if (!is_wanted || is_new(forecaster) || forecaster->is_closing)
         return true;
-    count_allowance(forecaster);
+    processor_allowance_count(&forecaster->allowance, forecaster->loop);
     /* No request waits for a slow one: later requests use it. */
     bool is_slow = forecaster->forecast.samples > 0
                        ? forecaster->forecast.processor > waiter->patience
                        : counts[JOB_QUEUED] > MANY;
-    if (forecaster->is_running && (!forecaster->waiters || is_slow))
+    if (forecaster->reader.is_running && (!forecaster->waiters || is_slow))
         return true;
     if (waiter->is_many && is_young(forecaster))
         return true;
-    if (forecaster->is_running) {
+    if (forecaster->reader.is_running) {
         bool is_of_now = forecaster->seen_next == journal_last(hub_journal(forecaster->hub));
         wait(forecaster, is_of_now ? &forecaster->waiters : &forecaster->later_waiters, waiter);
         return false;
@@ -289,7 +235,8 @@ bool forecaster_is_fresh(void *user, bool is_of_waiting, struct forecast_waiter 
     /* As much as the last one took, so that this one comes as far. */
     usec_t wanted = forecaster->forecast.processor > LEAST ? forecaster->forecast.processor : LEAST;
     usec_t age = clock_now(hub_clock(forecaster->hub)) - forecaster->forecast.at;
-    if (forecaster->allowance < wanted && (age < AGE_MAX || forecaster->allowance < LEAST))
+    if (forecaster->allowance.left < wanted &&
+        (age < AGE_MAX || forecaster->allowance.left < LEAST))
         return true;
     if (!start(forecaster) || is_slow)
         return true;
@@ -355,7 +302,7 @@ int forecaster_report(void *user, usec_t last, json_t **ret, struct error *err)
 
 bool forecaster_is_busy(const struct forecaster *forecaster)
 {
-    return forecaster->is_running;
+    return forecaster->reader.is_running;
 }
 
 void forecaster_changed(struct forecaster *forecaster, const uint64_t *jobs, size_t count)
@@ -390,8 +337,7 @@ struct forecaster *forecaster_create(uv_loop_t *loop, struct hub *hub, struct pl
                                        .hub = hub,
                                        .planned = planned,
                                        .book = estimate_book_create(loop, hub, path),
-                                       .allowance = FORECAST_SAVED,
-                                       .counted = uv_now(loop) };
+                                       .allowance = processor_allowance_full(loop) };
     uv_timer_init(loop, &forecaster->timer);
     forecaster->timer.data = forecaster;
     return forecaster;
@@ -402,7 +348,6 @@ static void on_timer_closed(uv_handle_t *handle)
     struct forecaster *forecaster = handle->data;
 
     forecast_release(&forecaster->forecast);
-    text_release(&forecaster->bytes);
     free(forecaster);
 }
 
@@ -411,11 +356,7 @@ void forecaster_destroy(struct forecaster *forecaster)
     if (!forecaster)
         return;
     forecaster->is_closing = true;
-    if (forecaster->is_running) {
-        uv_poll_stop(forecaster->poll);
-        uv_close((uv_handle_t *)forecaster->poll, on_poll_closed);
-        copy_end(&forecaster->copy);
-    }
+    copy_reader_stop(&forecaster->reader);
     call_waiters(&forecaster->waiters, UINT64_MAX);
     call_waiters(&forecaster->later_waiters, UINT64_MAX);
     estimate_book_destroy(forecaster->book);

@@ -5,9 +5,8 @@
 /* forecaster - keeps a forecast of the live state (forecast/forecast.h), and renews it on demand
  *
  * A forecast is made in a copy of the daemon. It is fresh for a second, or until the next event.
- * Its processor time comes from an allowance: FORECAST_SHARE_PERCENT of a core, of which up to
- * FORECAST_SAVED of unused time are saved. If too little time is left, the existing forecast
- * answers: its times are shifted by as much as its first start is late.
+ * Its processor time comes from an allowance (processor_allowance.h). If too little time is left,
+ * the existing forecast answers: its times are shifted by as much as its first start is late.
  *
  * Order of calls:  create, (is_fresh, start, end)*, destroy: it calls all waiters
  */
@@ -15,9 +14,6 @@
 #include <uv.h>
 
 #include "api/ports.h"
-
-enum { FORECAST_SHARE_PERCENT = 1 };
-#define FORECAST_SAVED (2 * USEC_PER_SEC)
 
 struct forecaster;
 struct hub;
