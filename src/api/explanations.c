@@ -311,6 +311,30 @@ static void add_protected(const struct api *api, const struct job *job, const st
     add_line(lines, "protected", line.bytes);
 }
 
+/* The slack of protected starts, where looking ahead chose it. */
+static void add_slack(const struct api *api, const struct job *job, json_t *lines)
+{
+    const struct state *state = api_state(api);
+    const struct slack_choice *slack = &state->slack;
+    struct queue_rules rules = queue_rules_of(state->queues.items, job->queue);
+    struct protected_start start;
+    char least[UNITS_TEXT_SIZE], age[UNITS_TEXT_SIZE], mean[UNITS_TEXT_SIZE],
+        mean_other[UNITS_TEXT_SIZE], longest[UNITS_TEXT_SIZE], longest_other[UNITS_TEXT_SIZE];
+
+    if (slack->least == 0 || !state->settings.look_ahead || queue_sets_slack(&rules) ||
+        !sched_protected_start(api_brain(api), job, &start) || start.at == USEC_NEVER)
+        return;
+    AUTO_FREE char *line = mem_printf(
+        "%s, chosen %s ago by a look ahead: with it, %" PRIu32 " waiting jobs and those to come "
+        "would have waited %s on average and %s at most, else %s and %s",
+        units_format_duration(least, slack->least),
+        units_format_duration(age, api_now(api) - slack->at), slack->waited,
+        units_format_duration(mean, slack->mean), units_format_duration(longest, slack->longest),
+        units_format_duration(mean_other, slack->mean_other),
+        units_format_duration(longest_other, slack->longest_other));
+    add_line(lines, "slack", line);
+}
+
 /* A reservation whose end is the expected start keeps what will be free before. */
 static void add_kept(const struct api *api, usec_t start, json_t *lines)
 {
@@ -518,8 +542,10 @@ json_t *handle_why(struct call *call)
             owed = add_give_back(api, job, lines);
             moves = add_moves(api, state_job(state, job->id), lines);
             add_promise(api, job, &why, is_promised, lines);
-            if (why_lacks_room(why.kind) || why.kind == WHY_RESERVED)
+            if (why_lacks_room(why.kind) || why.kind == WHY_RESERVED) {
                 add_protected(api, job, &why, lines);
+                add_slack(api, job, lines);
+            }
             start = add_expected(api, job, &why, lines);
         }
     } else if (job->state == JOB_WAITING) {

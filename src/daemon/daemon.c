@@ -29,6 +29,7 @@
 #include "daemon/start_config.h"
 #include "daemon/study/forecaster.h"
 #include "daemon/study/planned.h"
+#include "daemon/study/slack_chooser.h"
 #include "daemon/study/study.h"
 #include "engine/local/local.h"
 #include "io/child_watch.h"
@@ -71,6 +72,7 @@ struct daemon {
     struct studies *studies;
     struct planned *planned;
     struct forecaster *forecaster;
+    struct slack_chooser *slack_chooser;
     struct api *api;
     struct http_server *http, *metrics, *network;
     struct door door;
@@ -210,6 +212,8 @@ static void on_changed(void *user, const uint64_t *jobs, size_t count)
     node_calls_changed(daemon->calls);
     if (daemon->forecaster)
         forecaster_changed(daemon->forecaster, jobs, count);
+    if (daemon->slack_chooser)
+        slack_chooser_changed(daemon->slack_chooser);
     if (daemon->alerter)
         alerter_changed(daemon->alerter, jobs, count);
     if (daemon->api)
@@ -474,6 +478,7 @@ static int open_door(struct daemon *daemon, struct error *err)
     AUTO_FREE char *estimates = mem_printf("%s/estimates.db", options->state_dir);
     daemon->planned = planned_create(&daemon->ports.control);
     daemon->forecaster = forecaster_create(&daemon->loop, daemon->hub, daemon->planned, estimates);
+    daemon->slack_chooser = slack_chooser_create(&daemon->loop, daemon->hub);
     daemon->studies = studies_create(&(struct studies_options){ .loop = &daemon->loop,
                                                                 .hub = daemon->hub,
                                                                 .forecaster = daemon->forecaster,
@@ -613,6 +618,8 @@ static void close_all(struct daemon *daemon)
     api_shut(daemon->api);
     studies_destroy(daemon->studies);
     daemon->studies = NULL;
+    slack_chooser_destroy(daemon->slack_chooser);
+    daemon->slack_chooser = NULL;
     forecaster_destroy(daemon->forecaster);
     daemon->forecaster = NULL;
     planned_destroy(daemon->planned);

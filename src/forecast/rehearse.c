@@ -164,6 +164,7 @@ static int note(struct stage *stage, const struct event *event, const struct jou
     case EVENT_NODE:
     case EVENT_DEVICE:
     case EVENT_DRAIN:
+    case EVENT_SLACK:
     case EVENT_NEED:
     case EVENT_HOLD:
     case EVENT_RELEASE:

@@ -45,7 +45,7 @@ struct decisions {
     LIST(struct event) events; /* leases are valid until the next step */
 };
 
-enum { SCHED_VERSION = 24 };
+enum { SCHED_VERSION = 25 };
 
 struct brain;
 

@@ -87,14 +87,14 @@ def compiled():
 
 @pytest.fixture
 def make_shifted(make_daemon, compiled, tmp_path):
-    """Makes daemons, each with a wall clock that the test sets: daemon.set_clock(seconds ahead)."""
+    """Makes daemons, each with clocks that the test sets: daemon.set_clock(seconds that the wall clock is ahead, and journal time)."""
     library = compiled("clock_shift.c", "-shared", "-fPIC")
 
     def make(**options):
         daemon = make_daemon(**options)
         path = tmp_path / f"shift-{os.path.basename(daemon.root)}"
         daemon.extra.update(LD_PRELOAD=library, CLOCK_SHIFT=str(path))
-        daemon.set_clock = lambda seconds: path.write_text("%d" % seconds)
+        daemon.set_clock = lambda wall, journal=0: path.write_text("%d %d" % (wall, journal))
         daemon.set_clock(0)
         return daemon
 

@@ -215,6 +215,47 @@ def test_what_is_protected_and_what_is_expected_are_one_belief(api):
     assert passed > 0, "no job is passed"
 
 
+def submit_long_and_short(daemon):
+    """Long jobs, and an hour later short ones: with a slack of an hour, the long ones soon go first again."""
+    for _ in range(20):
+        last = submit(daemon.api, 10800, 4, estimate="3h", max_duration="3h")
+    daemon.set_clock(3600, 3600)
+    for _ in range(30):
+        submit(daemon.api, 600, 4, estimate="10m", max_duration="10m")
+    return last
+
+
+def test_the_slack_is_chosen_by_looking_ahead(make_shifted):
+    """The choice is an event, `why` says it with its figures, a replay repeats it, and a restart keeps it."""
+    daemon = make_shifted()
+    daemon.start()
+    last = submit_long_and_short(daemon)
+    said = r"slack +1d00h, chosen .* ago by a look ahead: with it, \d+ waiting jobs .* waited .* on average and .* at most, else "
+
+    def is_said():
+        return re.search(said, "\n".join(daemon.api.why(last)["lines"]))
+
+    wait_until("the slack of a day is chosen", is_said)
+    daemon.kill()
+    daemon.start()
+    assert is_said(), daemon.api.why(last)["lines"]
+    daemon.api.put("/v1/config", {"look_ahead": False})
+    assert not is_said(), daemon.api.why(last)["lines"]
+    daemon.kill()
+    daemon.verify()
+    daemon.start()
+
+
+def test_a_queue_keeps_its_own_slack(make_shifted):
+    daemon = make_shifted()
+    daemon.start()
+    daemon.api.put("/v1/config", {"queues": {"default": {"slack_least": "2h"}}})
+    last = submit_long_and_short(daemon)
+    lines = daemon.api.why(last)["lines"]
+    assert any(line.startswith("protected") for line in lines), lines
+    assert not any(line.startswith("slack") for line in lines), lines
+
+
 def test_why_says_how_long_others_may_run_instead_of_a_preemptible_job(api):
     running = submit(api, 60, 4, max_duration="1h", estimate="1h", preemptible=True)
     wait_until("it runs", lambda: api.job(running)["state"] == "running")

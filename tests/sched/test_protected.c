@@ -17,9 +17,13 @@
 
 enum { WORLDS = 300, LONGER = 30, NODES_MOST = 3, LATE_MOST = 3 };
 
+/* How a queue comes by its slack, by the seed. */
+enum slack_of { SLACK_DEFAULT, SLACK_CHOSEN, SLACK_CHOSEN_AND_OFF, SLACK_OF_QUEUE, SLACKS };
+
 struct world {
     struct workload workload, textbook; /* as the brain runs it; as EASY does */
     uint32_t nodes;                     /* with workload.gpus GPUs each */
+    usec_t slack;
     struct lab *lab;
     usec_t served_by[JOBS]; /* 0: it was never served first */
     usec_t protected[JOBS]; /* 0: its plain start was not seen */
@@ -69,6 +73,25 @@ static void end_and_submit(struct world *world, usec_t now, uint64_t *submitted)
     }
 }
 
+/* Where one is chosen, it is not the one that holds in two of the cases. */
+static void set_slack(struct world *world, enum slack_of slack)
+{
+    struct event queue = { .kind = EVENT_QUEUE,
+                           .queue = { .name = "default",
+                                      .weight = 1,
+                                      .gpus = QUOTA_OPEN,
+                                      .rules = { .slack_least = 2 * USEC_PER_HOUR } } };
+    struct event chosen = { .kind = EVENT_SLACK, .slack = { .least = 6 * USEC_PER_HOUR } };
+
+    world->slack = slack == SLACK_CHOSEN     ? chosen.slack.least
+                   : slack == SLACK_OF_QUEUE ? queue.queue.rules.slack_least
+                                             : USEC_PER_HOUR;
+    if (slack == SLACK_OF_QUEUE)
+        lab_tell(world->lab, &queue);
+    if (slack != SLACK_DEFAULT)
+        lab_tell(world->lab, &chosen);
+}
+
 /* check: after each plan, and at USEC_NEVER, when all is over */
 static void run_world(uint64_t seed, uint32_t nodes, look_function *check)
 {
@@ -81,10 +104,13 @@ static void run_world(uint64_t seed, uint32_t nodes, look_function *check)
     world.textbook = world.workload;
     world.lab = lab;
     lab->is_silent = true;
-    lab_tell(lab, &(struct event){ .kind = EVENT_SETTINGS,
-                                   .settings = { .backfill_depth = 3,
-                                                 .order = ORDER_DEFAULT,
-                                                 .predict = seed % 2 == 0 } });
+    lab_tell(lab, &(struct event){
+                      .kind = EVENT_SETTINGS,
+                      .settings = { .backfill_depth = 3,
+                                    .order = ORDER_DEFAULT,
+                                    .predict = seed % 2 == 0,
+                                    .look_ahead = seed % SLACKS != SLACK_CHOSEN_AND_OFF } });
+    set_slack(&world, (enum slack_of)(seed % SLACKS));
     for (uint32_t i = 0; i < nodes; i++) {
         snprintf(name, sizeof(name), "n%" PRIu32, i);
         lab_node(lab, name, 1000000, 0);
@@ -131,9 +157,9 @@ static usec_t longest_wait(const struct workload *textbook, usec_t at, bool with
     return longest;
 }
 
-static usec_t protected_by(const struct work *work, usec_t longest)
+static usec_t protected_by(const struct work *work, usec_t longest, usec_t slack)
 {
-    usec_t wait = work->start - work->submitted + USEC_PER_HOUR;
+    usec_t wait = work->start - work->submitted + slack;
 
     return work->submitted + (wait > longest / 2 ? wait : longest / 2);
 }
@@ -148,8 +174,10 @@ static void compare_with_textbook(struct world *world, uint64_t seed, usec_t now
         if (protected == 0)
             continue;
         /* Of several that start at once, each knows the waits of those before it. */
-        usec_t least = protected_by(work, longest_wait(&world->textbook, work->start, false));
-        usec_t most = protected_by(work, longest_wait(&world->textbook, work->start, true));
+        usec_t least =
+            protected_by(work, longest_wait(&world->textbook, work->start, false), world->slack);
+        usec_t most =
+            protected_by(work, longest_wait(&world->textbook, work->start, true), world->slack);
         compared++;
         if (protected < least || protected > most)
             fail_msg("seed %" PRIu64 ": job %zu is protected from %" PRId64

@@ -850,6 +850,8 @@ void shadow_apply_job(struct shadow *shadow, const struct event *event)
     case EVENT_PLAN:
         apply_plan(shadow);
         break;
+    case EVENT_SLACK: /* it bounds no job alone */
+        break;
     default:
         job = shadow_job(shadow, event_job(event));
         assert(job); /* shadow_accepts() was asked, or invariants of decisions */

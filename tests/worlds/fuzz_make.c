@@ -257,7 +257,12 @@ static void tell_settings(struct making *making, uint8_t order)
         event.settings.watch = &rules[making->world->temper.seed % 5];
         event.settings.watch_count = 1;
     }
+    event.settings.look_ahead = making->world->temper.seed % 2 == 0;
     making_tell(making, &event);
+    if (making->world->temper.seed % 4 < 3)
+        making_tell(making,
+                    &(struct event){ .kind = EVENT_SLACK,
+                                     .slack = { .least = (1 + depth) * USEC_PER_HOUR / 4 } });
 }
 
 static void make_settings(struct making *making)

@@ -579,6 +579,7 @@ bool shadow_accepts(const struct shadow *shadow, const struct event *event)
     case EVENT_BOOT:
     case EVENT_NODE:
     case EVENT_SETTINGS:
+    case EVENT_SLACK:
     case EVENT_PRICE:
     case EVENT_PLAN:
         return true;

@@ -60,6 +60,12 @@ struct queue_name {
 /* The rules including inherited ones. */
 struct queue_rules queue_rules_of(const struct queue *queues, uint32_t number);
 
+/* Whether they set a slack of protected starts. */
+static inline bool queue_sets_slack(const struct queue_rules *rules)
+{
+    return rules->slack_percent > 0 || rules->slack_least > 0;
+}
+
 /* This queue or the nearest above it with a name in one of `count` lists from `list` on; NULL:
  * none. */
 const struct queue *queue_that_lists(const struct queue *queues, uint32_t number,

@@ -41,6 +41,13 @@ static const struct field world_fields[] = {
     RECORD_INT(struct state, 32, moves.lost, "loss by moves in that hour, GPU-microseconds"),
     RECORD_UINT(struct state, 33, speeds.is_learning, "1: run times are recorded by GPU model"),
     RECORD_UINT(struct state, 34, charges_nodes, "1: the prices of nodes count"),
+    RECORD_INT(struct state, 36, slack.least, "slack that looking ahead chose; 0: none was chosen"),
+    RECORD_INT(struct state, 37, slack.at, "when it was chosen"),
+    RECORD_UINT(struct state, 38, slack.waited, "number of jobs that waited then"),
+    RECORD_INT(struct state, 39, slack.mean, "mean wait in its simulation"),
+    RECORD_INT(struct state, 40, slack.mean_other, "the same with the slack before it"),
+    RECORD_INT(struct state, 41, slack.longest, "longest wait in its simulation"),
+    RECORD_INT(struct state, 42, slack.longest_other, "the same with the slack before it"),
 };
 
 static const struct field node_fields[] = {

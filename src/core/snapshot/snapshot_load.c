@@ -45,6 +45,9 @@ static int load_world(struct state *state, const struct state *saved, struct err
     state->history.expected = saved->history.expected;
     state->speeds.is_learning = saved->speeds.is_learning;
     state->charges_nodes = saved->charges_nodes;
+    state->slack = saved->slack;
+    if (saved->slack.least < 0 || saved->slack.at > saved->now)
+        state->slack = (struct slack_choice){ 0 };
     state->tokens.last = saved->tokens.last;
     state->plan_from = saved->plan_from;
     state->plan_until = saved->plan_until;

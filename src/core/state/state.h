@@ -38,6 +38,7 @@
 #include "core/predict/history.h"
 #include "core/predict/pressure.h"
 #include "core/predict/residual.h"
+#include "core/predict/slack_choice.h"
 #include "core/predict/speed.h"
 #include "core/state/agenda.h"
 #include "core/state/move.h"
@@ -93,6 +94,7 @@ struct state {
     struct mtbf mtbf;               /* mean time between interruptions of nodes */
     struct moves moves;             /* work lost by moves in the last hour */
     struct calibration calibration; /* errors of predicted waits */
+    struct slack_choice slack;      /* of protected starts */
     struct config_log config_log;   /* the latest changes of the configuration */
     struct token_list tokens;       /* that give access over the network */
     struct receipt_log receipts;    /* the latest submissions that their clients named */

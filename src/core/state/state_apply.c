@@ -19,6 +19,19 @@ static void note_request(struct state *state, const struct event_audit *event)
         allowance_take(state, state_claim_user(state, event->user), event->stored);
 }
 
+static void note_slack(struct state *state, const struct event_slack *event)
+{
+    if (event->least < 0)
+        return;
+    state->slack = (struct slack_choice){ .least = event->least,
+                                          .at = state->now,
+                                          .waited = event->waited,
+                                          .mean = event->mean,
+                                          .mean_other = event->mean_other,
+                                          .longest = event->longest,
+                                          .longest_other = event->longest_other };
+}
+
 int state_apply(struct state *state, const struct event *event, struct error *err)
 {
     if (event->at >= state->agenda.next_edge)
@@ -37,6 +50,10 @@ int state_apply(struct state *state, const struct event *event, struct error *er
         return token_list_remove(&state->tokens, event->token_remove.id, err);
     if (event->kind == EVENT_RECEIPT) {
         note_receipt(state, &event->receipt);
+        return 0;
+    }
+    if (event->kind == EVENT_SLACK) {
+        note_slack(state, &event->slack);
         return 0;
     }
     if (!event_is_of_world(event->kind))

@@ -183,10 +183,22 @@ static usec_t next_arrival(const struct plain_queue *queue)
                                                   : USEC_NEVER;
 }
 
-static void set_slack(struct plain_queue *queue, const struct queue_rules *rules)
+static usec_t slack_chosen(const struct state *state)
 {
+    bool is_chosen = state->settings.look_ahead && state->slack.least > 0;
+
+    return is_chosen ? state->slack.least : PLAIN_SLACK_LEAST;
+}
+
+static void set_slack(struct plain_queue *queue, const struct state *state,
+                      const struct queue_rules *rules)
+{
+    bool is_own = queue_sets_slack(rules);
+
     queue->slack_percent = rules->slack_percent;
-    queue->slack_least = rules->slack_least > 0 ? rules->slack_least : PLAIN_SLACK_LEAST;
+    queue->slack_least = is_own && rules->slack_least > 0 ? rules->slack_least
+                         : is_own                         ? PLAIN_SLACK_LEAST
+                                                          : slack_chosen(state);
 }
 
 /* Ends that pass while the queue has no waiting job are processed when one arrives. */
@@ -393,7 +405,7 @@ void plain_advance(struct plain *plain, const struct state *state, size_t runnin
     for (uint32_t i = 0; i < plain->queues.count; i++) {
         struct plain_queue *queue = &plain->queues.items[i];
         struct queue_rules rules = queue_rules_of(state->queues.items, i);
-        set_slack(queue, &rules);
+        set_slack(queue, state, &rules);
         advance_queue(plain, queue, state->now);
     }
 }

@@ -12,10 +12,11 @@
 #include "wire/json.h"
 
 static const char *const experiment_keys[] = {
-    "name",      "cluster",  "workload", "policy",   "pools",   "queues",       "fair_share",
-    "placement", "backfill", "order",    "predict",  "seeds",   "measure",      "window",
-    "variants",  "timezone", "starts",   "windows",  "tariffs", "reservations", "prices",
-    "config",    "speeds",   "choice",   "schedule", NULL
+    "name",       "cluster",      "workload", "policy",   "pools",   "queues",
+    "fair_share", "placement",    "backfill", "order",    "predict", "seeds",
+    "measure",    "window",       "variants", "timezone", "starts",  "windows",
+    "tariffs",    "reservations", "prices",   "config",   "speeds",  "choice",
+    "schedule",   "look_ahead",   NULL
 };
 
 void experiment_destroy(struct experiment *experiment)

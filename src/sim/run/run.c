@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "forecast/lookahead.h"
 #include "sched/placement/cells.h"
 
 enum {
     PLANS_AT_ONCE_MAX = 100000, /* more at one instant: the brain never has enough */
     IDLE_WAKEUPS_MAX = 100000,  /* one after another that bring nothing, and nothing else is left */
+    LOOKS_COST = 2,
 };
 
 /* The run begins at this time: 0 stands for "never" in places. */
@@ -350,19 +352,40 @@ static void take_snapshots(struct run *run, bool is_last)
     }
 }
 
+/* All that have ended but the last submissions, which come again in a look ahead. */
 static int forget(struct run *run, struct error *err)
 {
+    uint32_t kept = 0;
     int code = 0;
 
     for (size_t i = 0; i < run->ended.count && code == 0; i++) {
-        struct event event = {
-            .kind = EVENT_FORGET,
-            .forget = { .id = run_id(run, run->ended.items[i]) },
-        };
-        code = run_tell(run, &event, err);
+        uint32_t number = run->ended.items[i];
+        struct event event = { .kind = EVENT_FORGET, .forget = { .id = run_id(run, number) } };
+        if (run->state->settings.look_ahead && number + LOOKAHEAD_AGAIN >= run->submitted)
+            run->ended.items[kept++] = number;
+        else
+            code = run_tell(run, &event, err);
     }
-    run->ended.count = 0;
+    run->ended.count = kept;
     return code;
+}
+
+/* While the looks ahead have cost no more than LOOKS_COST times the events of the run. */
+static int look_ahead(struct run *run, struct error *err)
+{
+    struct lookahead_ask ask = { .state = run->state, .brain = run->brain, .now = run->now };
+    struct lookahead look;
+
+    if (!lookahead_is_due(run->state, run->looked_at) ||
+        run->events_ahead > LOOKS_COST * run->events)
+        return 0;
+    run->looked_at = run->state->next_id;
+    int code = lookahead_make(&ask, &look, err);
+    run->events_ahead += look.events;
+    if (code < 0 || !look.is_other)
+        return code;
+    run->slack_choices++;
+    return run_tell(run, &(struct event){ .kind = EVENT_SLACK, .slack = look.choice }, err);
 }
 
 /* One instant: ends, then submissions, then plans. */
@@ -380,6 +403,8 @@ static int step(struct run *run, struct error *err)
         run->idle_wakeups = 0;
     if (code == 0)
         code = settle(run, err);
+    if (code == 0 && run->submitted > from)
+        code = look_ahead(run, err);
     if (code == 0)
         code = look_after_arrivals(run, from, err);
     if (code < 0)

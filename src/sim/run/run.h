@@ -89,7 +89,7 @@ struct run {
     struct latency latency;
     struct snapshot_at at[2 * WANTED_PERCENTS_MAX];
     size_t at_count;
-    uint64_t events, plans, grants, backfills, narrowed;
+    uint64_t events, plans, grants, backfills, narrowed, slack_choices;
     bool has_report;    /* sample fragmentation, too */
     uint64_t *progress; /* number of ended jobs, for other code to read; may be NULL */
     double seconds;     /* real duration of the run */
@@ -105,6 +105,8 @@ struct run {
     LIST(struct granted) granted;
     LIST(struct stopped) stopped;
     LIST(uint32_t) ended; /* to be forgotten */
+    uint64_t looked_at;   /* the number of the next job at the last look ahead */
+    uint64_t events_ahead;
     struct fragment *fragment;
     int64_t *demands;
     double *speeds; /* of each device, for kinds of jobs without one of their own; NULL: all 1 */
