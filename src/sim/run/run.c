@@ -11,7 +11,7 @@
 enum {
     PLANS_AT_ONCE_MAX = 100000, /* more at one instant: the brain never has enough */
     IDLE_WAKEUPS_MAX = 100000,  /* one after another that bring nothing, and nothing else is left */
-    LOOKS_COST = 2,
+    LOOKS_PART = 2,             /* looks ahead: at most this part of the events of the run */
 };
 
 /* The run begins at this time: 0 stands for "never" in places. */
@@ -370,14 +370,14 @@ static int forget(struct run *run, struct error *err)
     return code;
 }
 
-/* While the looks ahead have cost no more than LOOKS_COST times the events of the run. */
+/* A look costs several times as much for each event as the run, which has fewer waiting jobs. */
 static int look_ahead(struct run *run, struct error *err)
 {
     struct lookahead_ask ask = { .state = run->state, .brain = run->brain, .now = run->now };
     struct lookahead look;
 
     if (!lookahead_is_due(run->state, run->looked_at) ||
-        run->events_ahead > LOOKS_COST * run->events)
+        run->events_ahead > run->events / LOOKS_PART)
         return 0;
     run->looked_at = run->state->next_id;
     int code = lookahead_make(&ask, &look, err);
