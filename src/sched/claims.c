@@ -6,10 +6,8 @@
 #include "sched/grant.h"
 
 enum {
-    SLIP_SHORTER = 8,    /* by jobs of at most 1/8 of its length */
-    LOOK_JOBS = 256,     /* that run: for each so many, claims are as good for a second, */
-    LOOK_WORK = 64,      /* and for each so many, the sum of their work */
-    PACKED_PERCENT = 90, /* of the cluster are used when jobs are served in order */
+    LOOK_JOBS = 256, /* that run: for each so many, claims are as good for a second, */
+    LOOK_WORK = 64,  /* and for each so many, the sum of their work */
 };
 
 /* Such times move while work is done and other queues are served: not too often. */
@@ -78,7 +76,7 @@ static uint32_t count_late(const struct brain *brain, const plain_claim_list *cl
     *ret_nearest = USEC_NEVER;
     LIST_EACH (const struct plain_claim, claim, claims) {
         i++;
-        usec_t drain = plain_work_time(work) / PACKED_PERCENT * (usec_t)percent;
+        usec_t drain = plain_work_time(work) / 100 * (usec_t)percent;
         usec_t latest = claim->protected - drain;
         work += claim->work;
         if (latest <= brain->state->now)
@@ -177,7 +175,7 @@ static bool put_shorts_first(struct brain *brain, const struct pending_queue *qu
 
     for (size_t i = 0; i < queue->buckets.count; i++) {
         struct pending_bucket *bucket = queue->buckets.items[i];
-        bool is_short = bucket->most <= first->most / SLIP_SHORTER;
+        bool is_short = bucket->most <= first->most / CLAIMS_SLIP;
         bool is_due = (is_short || !is_first_dated) && bucket->urgent_in == brain->plans &&
                       pending_can_be_met(bucket, now);
         if ((!is_due && !is_short) || bucket->is_settled || !brain_fits_somewhere(brain, bucket))

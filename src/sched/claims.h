@@ -7,7 +7,7 @@
  * In each plan, a claim is urgent if the work that runs and that of the claims before it would fill
  * the cluster until its protected start. Urgent claims go before all other jobs of the queue. The
  * first of them is served first until it starts: it has a reservation by time limits, and starts
- * by served_by at the latest, which is that reservation and 1/16 of its own length. Until then,
+ * by served_by at the latest, which is that reservation and 1/8 of its own length. Until then,
  * jobs of at most 1/8 of its length go before it.
  *
  * Jobs that would miss their deadlines (deadlines.h) come before all other claims, by deadline. The
@@ -26,7 +26,8 @@
 struct brain;
 
 enum {
-    CLAIMS_SLIP = 16, /* one that is served first may be delayed by 1/16 of its own length */
+    CLAIMS_SLIP = 8, /* one that is served first may be delayed by 1/8 of its own length, by jobs
+                        of at most as long */
     /* Of urgent buckets (pending.h): the number of short ones. Others have higher numbers, those
      * that would miss a deadline while another job is served first lower ones. */
     CLAIMS_SHORT = 1U << 30,

@@ -6,7 +6,7 @@
  *
  * They are listed by deadline, each with its latest start:
  *
- *   latest = deadline - run time - 1/16 of it - 5 minutes
+ *   latest = deadline - run time - 1/8 of it - 5 minutes
  *
  * The run time is what it may take at most (its limit or estimate) or, if that is too long by now,
  * what it takes usually. The rest is what may delay a job that is served first (claims.h). If there

@@ -200,7 +200,7 @@ static void a_protected_start_is_the_plain_start_and_slack(void **state)
 
 static uint32_t served;
 
-/* It has just been promised a start: what runs ends by its limit, and it may slip by 1/16. */
+/* It has just been promised a start: what runs ends by its limit, and it may slip by 1/8. */
 static void check_promise(const struct world *world, uint64_t seed, usec_t now, uint64_t job,
                           usec_t by)
 {
@@ -208,7 +208,7 @@ static void check_promise(const struct world *world, uint64_t seed, usec_t now, 
     bool fits = free_at(&world->workload, now) >= work->gpus;
     usec_t reserved = fits ? now : shadow_of(&world->workload, work, now);
 
-    if (by > reserved + work->limit / 16)
+    if (by > reserved + work->limit / 8)
         fail_msg("seed %" PRIu64 ": job %" PRIu64 " is to start by %" PRId64
                  " s, by the limits of what runs it could at %" PRId64,
                  seed, job, (int64_t)(by / USEC_PER_SEC), (int64_t)(reserved / USEC_PER_SEC));
