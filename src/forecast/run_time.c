@@ -2,6 +2,7 @@
 #include "forecast/run_time.h"
 
 #include "base/log2.h"
+#include "core/job/own_speed.h"
 
 enum {
     HUNDRED = 100,
@@ -85,10 +86,10 @@ static usec_t of_limit(usec_t limit, usec_t ran, uint32_t percent)
 }
 
 /* Half of the draws are the estimate itself; the shorter ones are longer than it has run. */
-static usec_t of_estimate(const struct job *job, usec_t ran, usec_t limit, uint32_t percent)
+static usec_t of_estimate(usec_t work, usec_t ran, usec_t limit, uint32_t percent)
 {
-    usec_t twice = usec_after(job->estimate, job->estimate), most = limit < twice ? limit : twice;
-    usec_t work = job->estimate, least = work / 2 > ran ? work / 2 : ran;
+    usec_t twice = usec_after(work, work), most = limit < twice ? limit : twice;
+    usec_t least = work / 2 > ran ? work / 2 : ran;
 
     if (percent < QUARTER)
         work = least + (work - least) / QUARTER * percent;
@@ -179,6 +180,20 @@ static usec_t of_both(const struct drawing *drawing, uint32_t weight, uint32_t p
     return run < prior && low < last ? run : prior;
 }
 
+/* By its own speeds (core/job/own_speed.h): on the devices that it has, or at their mean. */
+static usec_t estimate_of(const struct state *state, const struct job *job)
+{
+    const struct request *request = state_request(state, job);
+    const struct lease *lease = job_is_active(job) ? job->run->lease : NULL;
+    uint32_t speed = own_speed_mean(request);
+
+    if (request->speeds_count == 0)
+        return job->estimate;
+    if (lease && lease->slices_count > 0)
+        speed = own_speed_on(request, state->devices.items[lease->slices[0].device].model);
+    return own_speed_run(job->estimate, speed);
+}
+
 /* Quantiles, in percent, of one sample; job: the place of the job among all. */
 struct point {
     uint32_t own, common, job;
@@ -193,8 +208,9 @@ static usec_t at_point(const struct state *state, const struct job *job, usec_t 
     struct history_job described;
     struct history_guess guess;
 
-    if (job->estimate > ran)
-        return of_estimate(job, ran, limit, point->own);
+    usec_t estimate = estimate_of(state, job);
+    if (estimate > ran)
+        return of_estimate(estimate, ran, limit, point->own);
     state_describe(state, job, &described);
     history_guess(&state->history, &described, &guess);
     uint32_t comparable = guess.is_known ? history_comparable(&state->history, &described) : 0;

@@ -124,8 +124,9 @@ void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint
                    .tier = tier },
     };
     run_time_bucket(brain->state, job->pending_bucket);
-    job_claim_run(job)->window = job->pending_bucket->most;
-    job_claim_run(job)->usual = job->pending_bucket->usual;
+    usec_t here = job->pending_bucket->has_speeds ? run_time_on(brain->state, job, lease) : 0;
+    job_claim_run(job)->window = here > 0 ? here : job->pending_bucket->most;
+    job_claim_run(job)->usual = here > 0 ? here : job->pending_bucket->usual;
     struct amounts amounts;
     amounts_of_lease(brain->state, lease, &amounts);
     budget_take(brain, job, &amounts);

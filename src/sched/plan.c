@@ -109,6 +109,13 @@ static bool fits_somewhere(void *user, const struct pending_bucket *bucket)
     return brain_fits_somewhere(brain, bucket);
 }
 
+static uint32_t speed_now(void *user, const struct pending_bucket *bucket)
+{
+    struct place_query query = brain_query(user, bucket->first);
+
+    return place_speed_now(&query);
+}
+
 /* Sets why->at if it has a promise. True: it did not have one before. */
 static bool promise_start(struct brain *brain, struct job *job, struct why *why)
 {
@@ -317,6 +324,8 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
     reserve_start(&brain->reserve);
     brain->reserved_shares.count = 0;
     brain->ranker.turn = brain->plans;
+    brain->ranker.speed_now = speed_now;
+    brain->ranker.user = brain;
     for (size_t i = 0; i < brain->pending.queues.count; i++)
         buckets += brain->pending.queues.items[i].buckets.count;
     brain->ranker.stride = 1 + (uint32_t)buckets / GUESSED_AT_ONCE;

@@ -488,6 +488,37 @@ static void a_share_by_mps_needs_mps(void **state)
     desk_submit(desk, &desk->ana, "{" JOB ", gpus: 0.5}");
 }
 
+static void a_job_states_how_fast_it_runs_on_each_model(void **state)
+{
+    static const struct {
+        const char *keys, *text;
+    } bad[] = {
+        { "gpus: 1, speeds: {h100: fast}",
+          "speeds: expected models and speeds like {a100: 3, k80: 1}" },
+        { "gpus: 1, speeds: h100", "speeds: 'h100': expected models and speeds of 0.001 "
+                                   "to 1000, like a100=3,k80=1" },
+        { "speeds: {h100: 2}", "speeds: no effect without gpus" },
+    };
+    static const char *const good[] = { "speeds: {h100: 2.5, a100: 1}",
+                                        "speeds: 'a100=1,h100=2.5'" };
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        struct error err = { "" };
+        AUTO_FREE char *document = mem_printf("{" JOB ", %s}", bad[i].keys);
+        assert_true(submit_yaml(desk, &desk->ana, document, &err) < 0);
+        assert_string_equal(err.text, bad[i].text);
+    }
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
+        AUTO_FREE char *document = mem_printf("{" JOB ", gpus: 1, estimate: 5h, %s}", good[i]);
+        const struct job *job = state_job(desk->state, desk_submit(desk, &desk->ana, document));
+        const struct request *request = state_request(desk->state, job);
+        assert_int_equal(request->speeds_count, 2);
+        assert_int_equal(own_speed_on(request, "h100"), 2500);
+    }
+}
+
 /* As on a Slurm with four shards in each h100, and an a100 in two instances. */
 static void divide(struct desk *desk, int64_t memory_mib)
 {
@@ -700,6 +731,7 @@ int main(void)
         cmocka_unit_test(what_a_queue_does_not_allow_is_refused_with_the_bound),
         cmocka_unit_test(a_job_that_ran_out_of_memory_gets_more),
         cmocka_unit_test(a_share_by_mps_needs_mps),
+        cmocka_unit_test(a_job_states_how_fast_it_runs_on_each_model),
         cmocka_unit_test(parts_of_devices_are_those_that_the_engine_offers),
         cmocka_unit_test(parts_that_the_engine_does_not_offer_are_refused),
         cmocka_unit_test(what_could_ever_run_is_found_once_for_each_world),

@@ -18,6 +18,7 @@
 
 #include "base/map.h"
 #include "core/job/gang_size.h"
+#include "core/job/own_speed.h"
 #include "core/job/role.h"
 #include "core/state/rescue.h"
 #include "lab.h"
@@ -874,6 +875,11 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
         request_parse_accelerator(&job->request, find(run, "accelerator"), &err) < 0)
         fail(run, "%s", err.text);
     read_roles(run, &job->request);
+    own_speed_list speeds = { 0 };
+    if (find(run, "speeds") && own_speeds_parse(&speeds, find(run, "speeds"), &err) < 0)
+        fail(run, "%s", err.text);
+    job->request.speeds = speeds.items;
+    job->request.speeds_count = (uint32_t)speeds.count;
     read_where(run, &where);
     job->request.where = where.items;
     job->request.where_count = (uint32_t)where.count;
@@ -887,6 +893,7 @@ static void submit(struct run *run, uint64_t id, uint64_t group, uint32_t index)
         map_set(&run->runs, id, (uint64_t)duration_of(run, "runs", 0));
     tell(run, &event);
     list_release(&where);
+    list_release(&speeds);
     tell_needs(run, id, needs);
 }
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "api/view/view.h"
+#include "core/job/own_speed.h"
 #include "sched/explain/model_offers.h"
 
 static const char *words_of(uint8_t rule)
@@ -34,7 +35,9 @@ json_t *view_model_choice(const struct api *api, const struct job *job)
         text_printf(&text, "%" PRIu32 " earlier run%s)", lease->model_runs,
                     lease->model_runs > 1 ? "s" : "");
     else
-        text_add(&text, "published speeds)");
+        text_add(&text, own_speed_on(state_request(api_state(api), job), device->model) > 0
+                            ? "its own speeds)"
+                            : "published speeds)");
     return json_pack("{s:s, s:s, s:I, s:s}", "model", device->model, "rule",
                      model_rule_name(lease->model_rule), "runs", (json_int_t)lease->model_runs,
                      "text", text_string(&text));
@@ -48,6 +51,8 @@ static void say_evidence(const struct model_offer *offer, struct text *text)
         text_add(text, "does not fit");
     else if (offer->evidence == RUN_OF_CLASS)
         text_printf(text, "%" PRIu32 " run%s", offer->runs, offer->runs > 1 ? "s" : "");
+    else if (offer->is_stated)
+        text_add(text, "stated");
     else if (offer->speed_milli > 0)
         text_add(text, "published");
     else

@@ -6,6 +6,7 @@
 #include "api/view/view.h"
 #include "core/job/checkpoint_interval.h"
 #include "core/job/gang_size.h"
+#include "core/job/own_speed.h"
 #include "core/job/role.h"
 #include "wire/where_text.h"
 
@@ -190,17 +191,19 @@ static json_t *view_request(const struct api *api, const struct job *job)
 {
     const struct request *request = state_request(api_state(api), job);
     AUTO_RELEASE(text) struct text gpus = { 0 };
-    json_t *where = where_to_json(request->where, request->where_count);
+    json_t *where = where_to_json(request->where, request->where_count), *speeds = json_object();
 
+    for (uint32_t i = 0; i < request->speeds_count; i++)
+        json_object_set_new(speeds, request->speeds[i].model, view_milli(request->speeds[i].milli));
     view_own(api, where);
     request_format_gpus(request, &gpus);
-    return json_pack("{s:s, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "gpus",
+    return json_pack("{s:s, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "gpus",
                      text_string(&gpus), "cpus", view_milli(request->cpu_milli), "memory",
                      number_or_null(request->memory_mib), "members", (int)request->members, "nodes",
                      (int)request->nodes_min, "max_duration", view_seconds(job->max_duration),
                      "pool", text_or_null(request->pool), "where", where, "labels",
                      view_labels(job, request->labels, request->label_count), "anti_affinity",
-                     view_labels(job, request->apart, request->apart_count));
+                     view_labels(job, request->apart, request->apart_count), "speeds", speeds);
 }
 
 static json_t *view_job_end(const struct job *job, const char *key)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/job/own_speed.h"
 #include "core/job/role.h"
 
 static struct class *class_of(const struct class_table *table, uint64_t number_plus_one)
@@ -39,6 +40,11 @@ static uint64_t hash_of(const struct request *request)
         uint64_t words[] = { hash, map_hash(term, sizeof(*term)) };
         hash = map_hash_words(words, COUNT_OF(words));
     }
+    for (uint32_t i = 0; i < request->speeds_count; i++) {
+        const struct own_speed *own = &request->speeds[i];
+        uint64_t words[] = { hash, map_hash(own, sizeof(*own)) };
+        hash = map_hash_words(words, COUNT_OF(words));
+    }
     return hash;
 }
 
@@ -57,7 +63,10 @@ bool class_is_same(const struct request *a, const struct request *b)
     return memcmp(a, b, offsetof(struct request, roles)) == 0 && a->where_count == b->where_count &&
            are_same_roles(a->roles, b->roles, a->roles_count) &&
            (a->where_count == 0 ||
-            memcmp(a->where, b->where, a->where_count * sizeof(a->where[0])) == 0);
+            memcmp(a->where, b->where, a->where_count * sizeof(a->where[0])) == 0) &&
+           a->speeds_count == b->speeds_count &&
+           (a->speeds_count == 0 ||
+            memcmp(a->speeds, b->speeds, a->speeds_count * sizeof(a->speeds[0])) == 0);
 }
 
 /* Each of them complete: where one role alone is looked at, it is a request like others. */
@@ -168,22 +177,27 @@ static void drop_labels(struct class_table *table, const struct job_label *label
     }
 }
 
-/* With its own roles and conditions behind it. */
+/* With its own roles, conditions and speeds behind it. */
 static struct class *create(const struct request *shape)
 {
     size_t roles_size = shape->roles_count * sizeof(struct role);
     size_t where_size = shape->where_count * sizeof(struct where_term);
-    struct class *class = mem_zero(1, sizeof(*class) + roles_size + where_size);
+    size_t speeds_size = shape->speeds_count * sizeof(struct own_speed);
+    struct class *class = mem_zero(1, sizeof(*class) + roles_size + where_size + speeds_size);
     struct role *roles = (struct role *)(void *)(class + 1);
-    void *where = (char *)roles + roles_size;
+    void *speeds = (char *)roles + roles_size, *where = (char *)speeds + speeds_size;
 
     mem_copy(roles, shape->roles, roles_size);
     mem_copy(where, shape->where, where_size);
+    mem_copy(speeds, shape->speeds, speeds_size);
     class->request = *shape;
     class->request.roles = shape->roles_count > 0 ? roles : NULL;
     class->request.where = shape->where_count > 0 ? where : NULL;
-    for (uint32_t i = 0; i < shape->roles_count; i++)
+    class->request.speeds = shape->speeds_count > 0 ? speeds : NULL;
+    for (uint32_t i = 0; i < shape->roles_count; i++) {
         roles[i].request.where = class->request.where;
+        roles[i].request.speeds = class->request.speeds;
+    }
     return class;
 }
 

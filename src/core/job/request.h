@@ -19,8 +19,8 @@
  * Kinds never mix: an item without a model and without a kind means GPUs.
  *
  * A request is a plain value: zeroed before it is filled, so that two equal requests are equal
- * byte for byte up to their roles and conditions, which are arrays owned by the request's creator
- * (classes are interned by this).
+ * byte for byte up to their roles, conditions and speeds, which are arrays owned by the request's
+ * creator (classes are interned by this).
  *
  * Limits: REQUEST_ALTERNATIVES_MAX alternatives, REQUEST_GPUS_MAX devices a member,
  *         REQUEST_MEMBERS_MAX members
@@ -69,6 +69,7 @@ enum spot_rule {
 };
 
 struct role;
+struct own_speed;
 
 /* A label of a job, for anti-affinity. */
 struct job_label {
@@ -113,8 +114,8 @@ struct request {
     const struct role *roles; /* of a gang with several kinds of members (role.h); else NULL */
     /* Conditions for the nodes and devices of all members (where.h), owned like the roles. */
     const struct where_term *where;
-    uint32_t where_count;
-    uint32_t more_padding;
+    const struct own_speed *speeds; /* by model (own_speed.h), owned like the roles */
+    uint32_t where_count, speeds_count;
 };
 
 /* One member, one CPU, no GPU, no limit. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "core/job/own_speed.h"
 #include "core/job/role.h"
 
 enum { CPU_MILLI_MAX = 100000 * 1000 };
@@ -71,6 +72,8 @@ int roles_check(const struct request *request, struct error *err)
     if (request->where_count > WHERE_TERMS_MAX ||
         !where_is_valid(request->where, request->where_count))
         return error_set(err, -EINVAL, "where: invalid conditions");
+    if (!own_speeds_are_valid(request->speeds, request->speeds_count))
+        return error_set(err, -EINVAL, "speeds: invalid");
     for (uint32_t i = 0; i < request->roles_count; i++) {
         int code = check_role(request, i, err);
         if (code < 0)

@@ -42,6 +42,8 @@ void request_take_part(const struct request *request, uint32_t part, struct requ
     ret->spot = request->spot;
     ret->where = request->where;
     ret->where_count = request->where_count;
+    ret->speeds = request->speeds;
+    ret->speeds_count = request->speeds_count;
     ret->max_duration = request->max_duration;
     if (request->roles_count > 0)
         ret->nodes_min = ret->nodes_max = 1;

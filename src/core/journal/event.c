@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "core/job/own_speed.h"
 #include "core/job/role.h"
 
 static const struct field where_term_fields[] = {
@@ -19,6 +20,13 @@ static const struct field where_term_fields[] = {
 };
 const struct record_type where_term_record =
     RECORD_TYPE("where_term", struct where_term, where_term_fields);
+
+static const struct field own_speed_fields[] = {
+    RECORD_CHARS(struct own_speed, 1, model, ""),
+    RECORD_UINT(struct own_speed, 2, milli, "in thousandths"),
+};
+static const struct record_type own_speed_record =
+    RECORD_TYPE("own_speed", struct own_speed, own_speed_fields);
 
 static const struct field job_label_fields[] = {
     RECORD_CHARS(struct job_label, 1, name, ""),
@@ -79,6 +87,7 @@ static const struct field request_fields[] = {
     RECORD_ARRAY(struct request, 33, apart,
                  "anti-affinity: labels of jobs with which it shares no node", &job_label_record,
                  apart_count),
+    RECORD_LIST(struct request, 34, speeds, "how fast it runs on each model", &own_speed_record),
     RECORD_LIST(struct request, 31, where, "conditions on nodes and devices", &where_term_record),
     RECORD_LIST(struct request, 30, roles, "kinds of members, in the order of their ranks",
                 &role_record),

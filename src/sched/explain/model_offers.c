@@ -6,6 +6,7 @@
 
 #include "base/log2.h"
 #include "base/wide.h"
+#include "core/job/own_speed.h"
 #include "sched/explain/advice.h"
 #include "sched/explain/inquiry.h"
 
@@ -118,8 +119,10 @@ uint32_t sched_model_offers(const struct brain *brain, struct inquiry *inquiry,
 
     *ret_rule = MODEL_RULE_NONE;
     uint32_t count = model_scores(&query, scores, ret_rule, &is_known);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         ret[i] = offer_of(own->state, &scores[i], is_known);
+        ret[i].is_stated = own_speed_on(request, ret[i].model) > 0;
+    }
     query.is_listing = false;
     if (count > 0)
         ret[0].is_chosen = model_scores(&query, scores, ret_rule, &is_known) > 0;

@@ -20,6 +20,7 @@ struct model_offer {
     bool fits;          /* the memory and the kind are enough */
     bool is_chosen;     /* it would be tried first */
     bool is_late;
+    bool is_stated;      /* its speed is the job's own statement */
     uint8_t evidence;    /* enum run_evidence */
     uint32_t runs;       /* of its class on the model */
     usec_t run;          /* expected; USEC_NEVER: not known */

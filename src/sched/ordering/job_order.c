@@ -5,6 +5,7 @@
 
 #include "base/log2.h"
 #include "base/wide.h"
+#include "core/job/own_speed.h"
 #include "sched/job_facts.h"
 #include "sched/ordering/quota_check.h"
 
@@ -196,17 +197,6 @@ void order_start(struct order *order, const struct state *state, const struct ra
     choose_all(order, true);
 }
 
-struct pending_bucket *order_next(struct order *order, bool with_stuck)
-{
-    if (with_stuck != order->with_stuck)
-        choose_all(order, with_stuck);
-    order->queue = order->next.items[QUEUE_ROOT];
-    if (order->queue == NO_QUEUE)
-        return NULL;
-    assert(order->queue < order->lines.count);
-    return best_of(order, order->queue, &order->was_stuck)->bucket;
-}
-
 /* Where the bucket that order_next returned is the first. */
 static order_heap *heap_at_hand(struct order *order)
 {
@@ -214,6 +204,36 @@ static order_heap *heap_at_hand(struct order *order)
 
     assert(order->queue != NO_QUEUE);
     return order->was_stuck ? &line->stuck : &line->ready;
+}
+
+/* Since it was ranked, others took the last free GPUs of its model. */
+static bool is_ranked_anew(struct order *order, order_heap *heap)
+{
+    const struct rank_entry *first = &heap->items[0];
+
+    if (!first->bucket->has_speeds)
+        return false;
+    struct rank_entry entry = rank_of_bucket(order->ranker, first->bucket);
+    if (entry.key <= first->key)
+        return false;
+    heap->items[0] = entry;
+    list_sift(heap, 0, before);
+    choose_above(order, order->queue);
+    return true;
+}
+
+struct pending_bucket *order_next(struct order *order, bool with_stuck)
+{
+    if (with_stuck != order->with_stuck)
+        choose_all(order, with_stuck);
+    do {
+        order->queue = order->next.items[QUEUE_ROOT];
+        if (order->queue == NO_QUEUE)
+            return NULL;
+        assert(order->queue < order->lines.count);
+        best_of(order, order->queue, &order->was_stuck);
+    } while (is_ranked_anew(order, heap_at_hand(order)));
+    return heap_at_hand(order)->items[0].bucket;
 }
 
 void order_block(struct order *order)
@@ -238,13 +258,22 @@ void order_served(struct order *order, bool is_gone)
     choose_above(order, order->queue);
 }
 
+/* The usual run time, of an estimate on the model that the job would get now. */
+static usec_t run_now(const struct pending_bucket *bucket)
+{
+    if (bucket->speed == 0 || bucket->estimate <= 0)
+        return bucket->usual;
+    usec_t run = own_speed_run(bucket->estimate, bucket->speed);
+    return run < bucket->max_duration ? run : bucket->max_duration;
+}
+
 #define AGE_SAME (12 * USEC_PER_HOUR) /* ages far below it count alike */
 
 /* In 1/512 of an octave. */
 static int64_t key_by_length(const struct ranker *ranker, const struct pending_bucket *bucket)
 {
-    usec_t limit = bucket->estimate > 0 ? bucket->usual : bucket->max_duration;
-    usec_t usual = bucket->usual;
+    usec_t usual = run_now(bucket);
+    usec_t limit = bucket->estimate > 0 ? usual : bucket->max_duration;
     usec_t waited = ranker->state->now - bucket->first->submitted + AGE_SAME;
 
     limit = limit == USEC_NEVER ? usual : limit;
@@ -278,7 +307,7 @@ struct rank_entry rank_as_guessed(const struct ranker *ranker, struct pending_bu
                                      : bucket->usual / USEC_PER_SEC * bucket->share;
         break;
     case ORDER_SHORTEST:
-        entry.key = bucket->estimate > 0 ? bucket->usual : bucket->max_duration;
+        entry.key = bucket->estimate > 0 ? run_now(bucket) : bucket->max_duration;
         break;
     case ORDER_LEAST_ATTAINED:
         entry.key = bucket->first->run->attained / 1024 * bucket->share;
@@ -295,6 +324,8 @@ struct rank_entry rank_as_guessed(const struct ranker *ranker, struct pending_bu
 struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_bucket *bucket)
 {
     rank_guess(ranker, bucket);
+    if (bucket->has_speeds && ranker->speed_now)
+        bucket->speed = ranker->speed_now(ranker->user, bucket);
     return rank_as_guessed(ranker, bucket);
 }
 

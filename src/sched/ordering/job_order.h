@@ -57,6 +57,9 @@ struct ranker {
     const struct state *state;
     uint64_t turn; /* the number of the plan; with many buckets, a plan guesses only some again: */
     uint32_t stride; /* those where it divides id plus turn; 0: all */
+    /* The speed of the head of a bucket on the model that it would get now (place.h). */
+    uint32_t (*speed_now)(void *user, const struct pending_bucket *bucket);
+    void *user;
 };
 
 /* Predict its run time if it is due in this plan or has no prediction. */

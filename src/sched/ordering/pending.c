@@ -83,6 +83,7 @@ static struct pending_bucket bucket_for(const struct state *state, const struct 
         .name = is_learned ? history_name(job->name) : 0,
         .priority = job->priority,
         .array = bounding_array(state, job),
+        .has_speeds = state_request(state, job)->speeds_count > 0,
         .why = { .kind = WHY_NEW },
     };
 }

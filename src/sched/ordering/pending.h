@@ -44,6 +44,8 @@ struct pending_bucket {
     uint32_t guess_version; /* of the history, plus one; 0: not guessed yet */
     uint32_t share;         /* dominant share of the cluster of one job, in parts of 2^20 */
     uint8_t kind;           /* of which resource (enum share) */
+    bool has_speeds;        /* its jobs state their speeds (own_speed.h) */
+    uint32_t speed;         /* then that of the model they would get now, in thousandths; 0: none */
     uint64_t promised;      /* the plan in which its head got a promise */
     uint64_t urgent_in;     /* the plan in which its next urgent_count jobs go before others, */
     uint32_t urgent, urgent_count; /* the lower number first */

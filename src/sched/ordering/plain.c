@@ -557,6 +557,18 @@ usec_t plain_next(const struct plain *plain, uint32_t number, usec_t now)
     return at > now ? usec_after(at, at - now < USEC_PER_SEC ? USEC_PER_SEC : 0) : USEC_NEVER;
 }
 
+/* Jobs that state their speeds are passed where others gain more from the model that is free: such
+ * a job may start as much later as it would run on its slowest. */
+static void give_way(const struct state *state, plain_claim_list *claims)
+{
+    LIST_EACH (struct plain_claim, claim, claims) {
+        const struct job *job = state_job(state, claim->job);
+        const struct pending_bucket *bucket = job ? job->pending_bucket : NULL;
+        if (bucket && bucket->has_speeds && bucket->estimate > 0)
+            claim->protected = usec_after(claim->protected, bucket->most);
+    }
+}
+
 static int compare_claims(const void *a, const void *b)
 {
     const struct plain_claim *left = a, *right = b;
@@ -579,6 +591,7 @@ void plain_list(const struct plain *plain, const struct state *state, uint32_t n
         plain_running_next(&walk);
     }
     foresee(plain, queue, state->now, ret);
+    give_way(state, ret);
     list_sort(ret, compare_claims);
 }
 

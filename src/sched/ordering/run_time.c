@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "core/job/own_speed.h"
 #include "core/job/role.h"
 #include "sched/job_facts.h"
 
@@ -50,6 +51,10 @@ void run_time_bucket_for(const struct state *state, const struct request *reques
         usec_t left =
             bucket->estimate > 0 ? bucket->estimate : job->run->attained / 2 + USEC_PER_SEC;
         bucket->usual = bucket->most = least(left, bucket->max_duration);
+        if (request->speeds_count == 0)
+            return;
+        bucket->usual = least(own_speed_run(left, own_speed_mean(request)), bucket->max_duration);
+        bucket->most = least(own_speed_run(left, own_speed_least(request)), bucket->max_duration);
         return;
     }
     uint32_t version =
@@ -71,6 +76,25 @@ void run_time_bucket(const struct state *state, struct pending_bucket *bucket)
     run_time_bucket_for(state, state_request(state, bucket->first), bucket);
 }
 
+/* Of a stated run time: what is left of it, with a restart. */
+static usec_t stated_left(const struct job *job)
+{
+    usec_t attained = job->run->attained;
+
+    return job->estimate - attained + (attained > 0 ? job->restart_cost : 0);
+}
+
+usec_t run_time_on(const struct state *state, const struct job *job, const struct lease *lease)
+{
+    const struct request *request = state_request(state, job);
+    usec_t left = stated_left(job);
+
+    if (request->speeds_count == 0 || lease->slices_count == 0 || left <= 0)
+        return least(left, job->max_duration);
+    const struct device *device = &state->devices.items[lease->slices[0].device];
+    return least(own_speed_run(left, own_speed_on(request, device->model)), job->max_duration);
+}
+
 usec_t run_time_window(const struct state *state, const struct job *job)
 {
     usec_t start = job->run->started >= job->run->granted ? job->run->started : job->run->granted;
@@ -79,10 +103,9 @@ usec_t run_time_window(const struct state *state, const struct job *job)
 
     assert(start >= 0 && elapsed >= 0);
     if (job->estimate > 0)
-        known =
-            job->estimate - job->run->attained + (job->run->attained > 0 ? job->restart_cost : 0);
+        known = run_time_on(state, job, job->run->lease);
     if (known > elapsed)
-        return least(known, job->max_duration);
+        return known;
     if (!state->settings.predict || job->max_duration != USEC_NEVER)
         return job->max_duration;
     state_describe(state, job, &described);

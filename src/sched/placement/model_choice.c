@@ -2,6 +2,7 @@
 /* All devices of a role are of one model: of which, and which is tried first. */
 #include <string.h>
 
+#include "base/log2.h"
 #include "core/job/role.h"
 #include "sched/placement/model_score.h"
 #include "sched/placement/placing.h"
@@ -25,24 +26,29 @@ static uint32_t list_models(const struct placing *placing, const struct gpu_ask 
     return count;
 }
 
+static struct model_query models_of(const struct place_query *query, uint32_t role,
+                                    uint32_t alternative)
+{
+    const struct request *part = request_part(query->request, role);
+
+    return (struct model_query){ .state = query->state,
+                                 .layout = query->fleet->layout,
+                                 .typical = query->scorer->typical,
+                                 .job = query->job > 0 ? state_job(query->state, query->job) : NULL,
+                                 .request = query->request,
+                                 .part = part,
+                                 .ask = &part->gpus[alternative] };
+}
+
 /* In the order of their scores. Returns how many; 0: there is no choice. */
 static uint32_t choose_models(const struct placing *placing, uint32_t role, uint32_t alternative,
                               struct role_choice *ret, enum model_rule *ret_rule)
 {
-    const struct place_query *query = placing->query;
-    const struct job *job = query->job > 0 ? state_job(query->state, query->job) : NULL;
-    const struct request *part = request_part(query->request, role);
-    struct model_query models = { .state = query->state,
-                                  .layout = query->fleet->layout,
-                                  .typical = query->scorer->typical,
-                                  .job = job,
-                                  .request = query->request,
-                                  .part = part,
-                                  .ask = &part->gpus[alternative] };
+    struct model_query models = models_of(placing->query, role, alternative);
     struct model_score scores[SPEED_MODELS];
     bool is_known = false;
 
-    uint32_t count = job ? model_scores(&models, scores, ret_rule, &is_known) : 0;
+    uint32_t count = models.job ? model_scores(&models, scores, ret_rule, &is_known) : 0;
     for (uint32_t i = 0; i < count; i++)
         ret[i] = (struct role_choice){ alternative, scores[i].model, is_known ? scores[i].runs : 0,
                                        (uint8_t)*ret_rule };
@@ -105,4 +111,39 @@ bool models_are_mixed(const struct placing *placing)
         models[role] = model;
     }
     return false;
+}
+
+/* Some node has a free one for a member. */
+static bool is_free(const struct place_query *query, uint32_t alternative, uint32_t model)
+{
+    struct shape *shape = shape_claim(query->shapes, query->state, query->fleet->layout,
+                                      query->class, 0, alternative, model, query->queue);
+
+    if (!shape->is_possible)
+        return false;
+    shape_catch_up(shape, query->scorer, query->fleet);
+    return shape_best(shape) >= 0;
+}
+
+uint32_t place_speed_now(const struct place_query *query)
+{
+    const struct request *request = query->request;
+    int32_t preferred = -1;
+
+    if (request->members > 1)
+        return 0;
+    for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
+        struct model_query models = models_of(query, 0, i);
+        struct model_score scores[SPEED_MODELS];
+        enum model_rule rule;
+        bool is_known;
+        models.is_listing = true;
+        uint32_t count = models.job ? model_scores(&models, scores, &rule, &is_known) : 0;
+        for (uint32_t k = 0; k < count; k++) {
+            if (is_free(query, i, scores[k].model))
+                return (uint32_t)log2_power(scores[k].speed);
+            preferred = preferred < 0 ? scores[k].speed : preferred;
+        }
+    }
+    return preferred < 0 ? 0 : (uint32_t)log2_power(preferred);
 }

@@ -2,6 +2,7 @@
 #include "sched/placement/model_score.h"
 
 #include "base/log2.h"
+#include "core/job/own_speed.h"
 #include "core/job/role.h"
 #include "sched/placement/fragmentation.h"
 
@@ -25,8 +26,12 @@ enum gpu_work model_work(const struct job *job, const struct request *request)
     return is_training ? WORK_TRAINING : WORK_INFERENCE;
 }
 
-static uint32_t speed_of(const struct state *state, const char *model, enum gpu_work work)
+static uint32_t speed_of(const struct model_query *query, const char *model, enum gpu_work work)
 {
+    const struct state *state = query->state;
+    uint32_t stated = own_speed_on(query->request, model);
+    if (stated > 0)
+        return stated;
     int resource = resource_find(&state->resources, model);
     const struct resource_name *set = resource >= 0 ? &state->resources.items[resource] : NULL;
     uint32_t own = !set ? 0 : work == WORK_TRAINING ? set->training_milli : set->inference_milli;
@@ -135,6 +140,33 @@ static void sort(struct model_score *scores, uint32_t count, bool is_fastest)
     }
 }
 
+/* What the job states of its speeds counts as it is; its estimate is the run time at speed 1. */
+static bool take_stated(const struct model_query *query, struct speed_view *views, uint32_t count)
+{
+    bool is_known = query->request->speeds_count > 0 && query->job->estimate > 0;
+
+    for (uint32_t i = 0; i < count && query->request->speeds_count > 0; i++) {
+        if (own_speed_on(query->request, views[i].model) > 0) {
+            views[i].speed = views[i].published;
+            views[i].runs = 0;
+        }
+        if (is_known)
+            views[i].run = log2_of(query->job->estimate / tick) + log2_of(1000) - views[i].speed;
+    }
+    return is_known;
+}
+
+/* No price is set for any of them, and the job states what they are worth to it. */
+static bool are_unpriced(const struct model_query *query, const struct model_score *scores,
+                         uint32_t count)
+{
+    bool are = query->request->speeds_count > 0;
+
+    for (uint32_t i = 0; i < count && are; i++)
+        are = state_price(query->state, &query->state->devices.items[scores[i].device]) <= 0;
+    return are;
+}
+
 uint32_t model_scores(const struct model_query *query, struct model_score *ret,
                       enum model_rule *ret_rule, bool *ret_is_known)
 {
@@ -142,14 +174,14 @@ uint32_t model_scores(const struct model_query *query, struct model_score *ret,
     struct history_job class;
     enum gpu_work work = model_work(query->job, query->request);
     uint32_t count = list_models(query, ret);
-    bool are_equal = true, is_any_late = false;
+    bool are_equal = true, is_any_late = false, are_free = are_unpriced(query, ret, count);
 
     for (uint32_t i = 0; i < count; i++) {
         const struct device *device = &query->state->devices.items[ret[i].device];
-        uint32_t speed = speed_of(query->state, device->model, work);
+        uint32_t speed = speed_of(query, device->model, work);
         int64_t price = state_price(query->state, device);
         ret[i].is_unrated = speed == 0;
-        if ((speed == 0 || price <= 0) && !query->is_listing)
+        if ((speed == 0 || (price <= 0 && !are_free)) && !query->is_listing)
             return 0;
         ret[i].rate = price * milli_of(query->ask, device) / GPU_MILLI * query->ask->count *
                       query->part->members;
@@ -160,6 +192,7 @@ uint32_t model_scores(const struct model_query *query, struct model_score *ret,
         return 0;
     job_describe(query->job, query->request, &class);
     *ret_is_known = speed_look(&query->state->speeds, &class, views, count);
+    *ret_is_known |= take_stated(query, views, count);
     for (uint32_t i = 0; i < count; i++) {
         ret[i].runs = views[i].runs;
         ret[i].speed = views[i].speed;
@@ -169,15 +202,16 @@ uint32_t model_scores(const struct model_query *query, struct model_score *ret,
         are_equal &= ret[i].score == ret[0].score;
         is_any_late |= ret[i].is_late;
     }
-    bool is_fastest = query->state->settings.choice == CHOICE_FASTEST || query->job->priority > 0 ||
-                      (query->job->deadline > 0 && !*ret_is_known);
+    bool is_fastest = are_free || query->state->settings.choice == CHOICE_FASTEST ||
+                      query->job->priority > 0 || (query->job->deadline > 0 && !*ret_is_known);
     if (are_equal && !is_fastest && !is_any_late && !query->is_listing)
         return 0;
     sort(ret, count, is_fastest);
-    *ret_rule = query->job->priority > 0 || query->state->settings.choice == CHOICE_FASTEST
-                    ? MODEL_RULE_FASTEST
-                : is_fastest || is_any_late ? MODEL_RULE_DEADLINE
-                                            : MODEL_RULE_CHEAPEST;
+    *ret_rule =
+        are_free || query->job->priority > 0 || query->state->settings.choice == CHOICE_FASTEST
+            ? MODEL_RULE_FASTEST
+        : is_fastest || is_any_late ? MODEL_RULE_DEADLINE
+                                    : MODEL_RULE_CHEAPEST;
     return count;
 }
 

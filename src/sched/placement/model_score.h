@@ -10,7 +10,8 @@
  * with a deadline and no known run time, takes the fastest. doc/policies/choice.md
  *
  * There is no choice (0) where no price is set for a model, where its speed is not known, or where
- * all are worth the same: then the cost of the place alone decides.
+ * all are worth the same: then the cost of the place alone decides. Where no model has a price, a
+ * job that states its own speeds (core/job/own_speed.h) takes the fastest.
  */
 
 #include "core/predict/speed.h"
@@ -24,7 +25,7 @@ enum model_rule {
     MODEL_RULE_NONE,     /* it is the one asked for, or there is no choice */
     MODEL_RULE_CHEAPEST, /* least price per unit of speed */
     MODEL_RULE_NEXT,     /* the same of those that were free */
-    MODEL_RULE_FASTEST,  /* for its priority */
+    MODEL_RULE_FASTEST,  /* for its priority, or where none has a price */
     MODEL_RULE_DEADLINE, /* to meet its deadline or its time limit */
     MODEL_RULES,
 };

@@ -64,4 +64,8 @@ void place_explain(const struct place_query *query, struct arena *arena, struct 
 /* Some node may have room for a member if promises are ignored. False is certain, true is not. */
 bool place_may_fit(const struct place_query *query);
 
+/* How fast the job is, in thousandths, on the model that it would get now; where nothing is free,
+ * on the one that it prefers. 0: not known. Only for queries with caches. */
+uint32_t place_speed_now(const struct place_query *query);
+
 #endif

@@ -143,8 +143,8 @@ static int read_teams(const struct reader *reader, const json_t *object, struct 
 
 int adapt_read(const struct reader *reader, const json_t *object, struct adapt *adapt)
 {
-    static const char *const estimates[] = { "request", "oracle", "predicted",
-                                             "double",  "none",   NULL };
+    static const char *const estimates[] = { "request", "oracle",   "predicted", "double",
+                                             "none",    "by_model", NULL };
     size_t estimate = ESTIMATES_REQUEST;
     int64_t count = 0;
 

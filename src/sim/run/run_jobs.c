@@ -2,6 +2,9 @@
 /* What happens to the jobs of a run: submitted, started, stopped, over. */
 #include "sim/run/run.h"
 
+#include <string.h>
+
+#include "core/job/own_speed.h"
 #include "core/state/attempt_launch.h"
 
 int run_tell(struct run *run, struct event *event, struct error *err)
@@ -9,6 +12,41 @@ int run_tell(struct run *run, struct event *event, struct error *err)
     event->at = run->now;
     run->events++;
     return sched_step(run->brain, event, &run->decisions, err);
+}
+
+static double speed_on(const struct run *run, const struct sim_job *job, uint32_t device)
+{
+    const char *model = run->state->devices.items[device].model;
+
+    for (uint32_t i = 0; i < job->speed_count; i++) {
+        if (strcmp(job->speeds[i].model, model) == 0)
+            return job->speeds[i].factor;
+    }
+    if (!run->speeds)
+        return 1;
+    LIST_EACH (const struct speed, speed, &run->experiment->adapt.speeds) {
+        if (run->has_kind_speeds && speed->kind && strcmp(speed->kind, job->group) == 0 &&
+            strcmp(speed->model, model) == 0)
+            return speed->factor;
+    }
+    return run->speeds[device];
+}
+
+/* On the models of the cluster. */
+static void say_speeds(const struct run *run, const struct sim_job *job, own_speed_list *speeds,
+                       struct request *request)
+{
+    for (uint32_t i = 0; i < run->state->devices.count; i++) {
+        double milli = speed_on(run, job, i) * 1000 + 0.5;
+        struct own_speed own = { .milli = milli < 1                ? 1
+                                          : milli > OWN_SPEED_MOST ? OWN_SPEED_MOST
+                                                                   : (uint32_t)milli };
+        const char *model = run->state->devices.items[i].model;
+        memcpy(own.model, model, strlen(model));
+        own_speeds_add(speeds, &own);
+    }
+    request->speeds = speeds->items;
+    request->speeds_count = (uint32_t)speeds->count;
 }
 
 /* How long its user says that it may run, or the estimates of the experiment do. */
@@ -27,6 +65,7 @@ static void say_times(const struct run *run, const struct sim_job *job, struct e
         limit = job->limit > longest ? job->limit : longest;
         break;
     case ESTIMATES_ORACLE:
+    case ESTIMATES_BY_MODEL:
         limit = longest;
         submit->estimate = job->run > 0 ? job->run : 1;
         break;
@@ -58,12 +97,18 @@ int run_job_submit(struct run *run, uint32_t number, struct error *err)
                     .restart_cost = adapt->preemption ? adapt->restart_cost : 0 },
     };
 
+    own_speed_list speeds = { 0 };
     run_request(run, job, &event.submit.request);
     say_times(run, job, &event.submit);
+    if (run->experiment->adapt.estimates == ESTIMATES_BY_MODEL &&
+        (run->speeds || job->speed_count > 0))
+        say_speeds(run, job, &speeds, &event.submit.request);
     outcome->contention = run->meter.contention;
     meter_wait(&run->meter, outcome->queue, outcome->demand, 1);
     run->arrived_milli += sim_job_milli(job);
-    return run_tell(run, &event, err);
+    int code = run_tell(run, &event, err);
+    list_release(&speeds);
+    return code;
 }
 
 /* What the engine reports happens now. */
@@ -120,24 +165,6 @@ int run_end_those_due(struct run *run, struct error *err)
         code = tell_outcomes(run, err);
     }
     return code;
-}
-
-static double speed_on(const struct run *run, const struct sim_job *job, uint32_t device)
-{
-    const char *model = run->state->devices.items[device].model;
-
-    for (uint32_t i = 0; i < job->speed_count; i++) {
-        if (strcmp(job->speeds[i].model, model) == 0)
-            return job->speeds[i].factor;
-    }
-    if (!run->speeds)
-        return 1;
-    LIST_EACH (const struct speed, speed, &run->experiment->adapt.speeds) {
-        if (run->has_kind_speeds && speed->kind && strcmp(speed->kind, job->group) == 0 &&
-            strcmp(speed->model, model) == 0)
-            return speed->factor;
-    }
-    return run->speeds[device];
 }
 
 static double speed_of(const struct run *run, const struct sim_job *job, const struct lease *lease)

@@ -637,6 +637,7 @@ void draft_release(struct job_draft *draft)
     string_list_destroy(draft->argv);
     draft_release_roles(draft);
     list_release(&draft->where);
+    list_release(&draft->speeds);
     free(draft->script);
     free(draft->script_path);
     string_list_destroy(draft->env);

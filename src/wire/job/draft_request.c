@@ -14,6 +14,7 @@
 enum { CPU_MILLI_MAX = 100000 * 1000, GPU_TEXT_MAX = 512 };
 #define WARN_BEFORE (60 * USEC_PER_SEC) /* as in Slurm */
 
+static const char speeds_expected[] = "models and speeds like {a100: 3, k80: 1}";
 static const char gpus_expected[] = "a string or number like h100:2";
 
 /* The alternatives of any_of with '|' between them. */
@@ -189,6 +190,33 @@ static int read_work(const struct draft_key *key, struct job_draft *draft)
     return code;
 }
 
+/* {a100: 3, k80: 1}, or the same as a text. */
+static int read_speeds(const struct draft_key *key, struct job_draft *draft)
+{
+    AUTO_RELEASE(text) struct text map = { 0 };
+    char buffer[READER_SCALAR_SIZE];
+    const char *name;
+    json_t *value;
+
+    if (!key->text) {
+        json_object_foreach((json_t *)(uintptr_t)key->value, name, value)
+        {
+            if (!json_is_number(value) || map.length > OWN_SPEEDS_MAX * REQUEST_NAME_SIZE)
+                return key_fail(key, -EINVAL, "expected %s", speeds_expected);
+            text_printf(&map, "%s%.*s=%s", map.length > 0 ? "," : "", REQUEST_NAME_SIZE, name,
+                        number_spell(value, buffer));
+        }
+    }
+    int code = own_speeds_parse(&draft->speeds, key->text ? key->text : text_string(&map),
+                                key->reader->err);
+    draft->request.speeds = draft->speeds.items;
+    draft->request.speeds_count = (uint32_t)draft->speeds.count;
+    if (code == 0 && !request_wants_gpus(&draft->request) &&
+        key->layer == &key->source->scope->layers[0]) /* defaults say it for all stages */
+        return key_fail(key, -EINVAL, "no effect without gpus");
+    return key_check(key, code);
+}
+
 /* sizes and resize are about elastic gangs alone; defaults say them for all stages. */
 static int read_sizes(const struct draft_key *key, struct job_draft *draft)
 {
@@ -249,6 +277,7 @@ static const struct draft_row request_rows[] = {
     { "ranks", .read = read_ranks },
     { "nodes", .read = read_nodes, .expected = "a number, or 1..2" },
     { "work", .read = read_work },
+    { "speeds", .read = read_speeds, .expected = speeds_expected, .may_be_map = true },
     { "sizes", .read = read_sizes },
     { "resize", .read = read_resize },
     { "on_member_loss", .read = read_loss, .is_always = true },

@@ -26,6 +26,7 @@
 #include "base/units.h"
 #include "core/job/job.h"
 #include "core/job/need.h"
+#include "core/job/own_speed.h"
 #include "core/job/request.h"
 #include "core/job/role.h"
 #include "wire/yaml.h"
@@ -76,6 +77,7 @@ struct job_draft {
     struct request request;
     struct role *roles; /* of the request */
     where_list where;   /* the same */
+    own_speed_list speeds;
     struct draft_role *role_starts;
     uint32_t role_count;
     char *queue;                /* NULL: the sender's own */
