@@ -27,6 +27,16 @@
 #include "sched/preemption/resize.h"
 #include "sched/sched.h"
 
+/* A GPU that is held, and when it is expected to become free (faster.h). */
+struct faster_gpu {
+    usec_t at;
+    uint64_t job;
+};
+
+struct faster_line {
+    LIST(struct faster_gpu) gpus; /* a heap, the earliest first */
+};
+
 struct brain {
     struct state *state;
     struct layout layout;
@@ -45,9 +55,11 @@ struct brain {
     struct plain plain;
     plain_claim_list claims; /* of a queue, in this plan */
     struct admissions admissions;
-    LIST(uint64_t) running_work; /* by queue (claims.c) */
-    uint64_t running_work_in;    /* the plan in which it was added up */
-    usec_t running_work_at;      /* when */
+    LIST(uint64_t) running_work;   /* by queue (claims.c) */
+    uint64_t running_work_in;      /* the plan in which it was added up */
+    usec_t running_work_at;        /* when */
+    LIST(struct faster_line) busy; /* by model of the layout */
+    uint64_t busy_in;              /* the plan in which it was listed */
     struct preempt preempt;
     struct reclaim reclaim;
     struct elastic elastic;

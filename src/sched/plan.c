@@ -8,6 +8,7 @@
 #include "sched/brain.h"
 #include "sched/capacity/lease_part.h"
 #include "sched/claims.h"
+#include "sched/faster.h"
 #include "sched/grant.h"
 #include "sched/job_facts.h"
 #include "sched/preemption/reclaim.h"
@@ -357,6 +358,11 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
         bool was_last = bucket->count == 1;
         struct why why = { .kind = WHY_BEHIND, .job = stopped_by };
         if (bucket->promised == brain->plans) {
+            order_block(&brain->order);
+            continue;
+        }
+        if (stopped_by == 0 && !brain->order.was_stuck &&
+            faster_leaves(brain, bucket, &bucket->why)) {
             order_block(&brain->order);
             continue;
         }

@@ -207,6 +207,9 @@ static void forget_state(struct brain *brain)
     layout_release(&brain->layout);
     list_release(&brain->attention);
     list_release(&brain->fits);
+    LIST_EACH (struct faster_line, line, &brain->busy)
+        list_release(&line->gpus);
+    list_release(&brain->busy);
     list_release(&brain->awaited);
     arena_release(&brain->arena);
 }

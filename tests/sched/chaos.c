@@ -215,6 +215,7 @@ struct chaos *chaos_create(uint64_t seed, enum chaos_kind kind)
     chaos->lab = lab_create();
     chaos->random.state = seed;
     chaos->casting.state = seed + 1000003;
+    chaos->pacing.state = seed + 2000003;
     chaos->kind = kind;
     chaos->lab->now = USEC_PER_SEC;
     build(chaos);
@@ -228,6 +229,7 @@ void chaos_destroy(struct chaos *chaos)
     lab_destroy(chaos->lab);
     map_release(&chaos->ends);
     list_release(&chaos->where);
+    list_release(&chaos->speeds);
     free(chaos);
 }
 
@@ -317,6 +319,22 @@ static void random_where(struct chaos *chaos, struct request *request)
     request->where_count = (uint32_t)chaos->where.count;
 }
 
+static void random_speeds(struct chaos *chaos, struct request *request)
+{
+    static const char *const speeds[] = { "h100=8,a100=3,l4=1", "a100=1.2,h100=1.3,l4=1",
+                                          "l4=0.5" };
+    struct random *random = &chaos->pacing;
+    struct error err;
+
+    chaos->speeds.count = 0;
+    if (!is_any(chaos) || !random_chance(random, 20))
+        return;
+    if (own_speeds_parse(&chaos->speeds, speeds[random_below(random, COUNT_OF(speeds))], &err) < 0)
+        abort();
+    request->speeds = chaos->speeds.items;
+    request->speeds_count = (uint32_t)chaos->speeds.count;
+}
+
 /* Few, so that many meet. An elastic gang does not keep apart from itself. */
 static void random_labels(struct chaos *chaos, struct request *request)
 {
@@ -361,6 +379,7 @@ static struct request random_request(struct chaos *chaos)
         request.spot = (uint8_t)below(chaos, SPOT_RULES);
     random_roles(chaos, &request);
     random_where(chaos, &request);
+    random_speeds(chaos, &request);
     random_labels(chaos, &request);
     return request;
 }

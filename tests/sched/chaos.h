@@ -8,6 +8,7 @@
  * give another world for a seed: it may work out the parts of an expression in another order.
  */
 
+#include "core/job/own_speed.h"
 #include "core/job/role.h"
 #include "lab.h"
 
@@ -37,8 +38,10 @@ struct chaos {
     uint32_t world_changes; /* machines, pools, queues, settings: how often since the start */
     struct map ends;        /* obedient: job -> when it will end */
     struct random casting;  /* decides about roles, so that they leave the rest as it would be */
+    struct random pacing;   /* the same about speeds */
     struct role roles[3];   /* of the last request that has some */
     where_list where;       /* the same */
+    own_speed_list speeds;
 };
 
 struct chaos *chaos_create(uint64_t seed, enum chaos_kind kind);

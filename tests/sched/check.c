@@ -808,6 +808,17 @@ static bool check_turn(const struct lab *lab, const struct job *job, const struc
     return true;
 }
 
+/* It waits for GPUs of a job that runs, though others are free. */
+static bool check_faster(const struct state *state, const struct job *job, const struct why *why,
+                         struct error *err)
+{
+    const struct job *holder = state_job(state, why->job);
+
+    return (holder && job_is_active(holder) && state_request(state, job)->speeds_count > 0 &&
+            job->estimate > 0 && job->deadline == 0) ||
+           FAIL(err, "job %" PRIu64 ": leaves GPUs to others for job %" PRIu64, job->id, why->job);
+}
+
 static bool check_reason(const struct lab *lab, const struct job *job, const struct why *why,
                          struct error *err)
 {
@@ -868,6 +879,8 @@ static bool check_reason(const struct lab *lab, const struct job *job, const str
         return check_reserved(lab, job, why, err);
     case WHY_TURN:
         return check_turn(lab, job, why, err);
+    case WHY_FASTER:
+        return check_faster(state, job, why, err);
     case WHY_BEHIND:
         return state->settings.backfill_depth == 0 ||
                FAIL(err, "job %" PRIu64 ": behind, with backfill", job->id);
@@ -892,7 +905,7 @@ bool check_waiting(const struct lab *lab, struct error *err)
         if (!check_reason(lab, job, &why, err))
             return false;
         if (why.kind != WHY_RESERVED && why.kind != WHY_TURN && why.kind != WHY_BEHIND &&
-            could_run_now(lab->state, job))
+            why.kind != WHY_FASTER && could_run_now(lab->state, job))
             return FAIL(err, "job %" PRIu64 ": could run, but why is %s", job->id,
                         why_name(why.kind));
     }

@@ -256,6 +256,12 @@ static void say(const struct api *api, const struct job *job, const struct why *
     case WHY_BEHIND:
         text_printf(text, "behind job %" PRIu64, why->job);
         break;
+    case WHY_FASTER:
+        text_printf(text,
+                    "ends sooner on a faster model that is busy, after job %" PRIu64
+                    ", than on one that is free",
+                    why->job);
+        break;
     case WHY_RESERVATION:
     case WHY_WINDOW:
     case WHY_TARIFF:

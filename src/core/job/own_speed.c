@@ -84,7 +84,7 @@ uint32_t own_speed_mean(const struct request *request)
 
 uint32_t own_speed_least(const struct request *request)
 {
-    uint32_t least = request->speeds_count > 0 ? OWN_SPEED_MOST : 1000;
+    uint32_t least = 1000;
 
     for (uint32_t i = 0; i < request->speeds_count; i++)
         least = request->speeds[i].milli < least ? request->speeds[i].milli : least;

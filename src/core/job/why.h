@@ -36,7 +36,8 @@ struct why {
     uint8_t account;   /* BUDGET: enum account_kind */
     uint32_t user;     /* BUDGET: its user in that queue, plus one; 0: it is the queue's */
     uint64_t job;      /* APART: one that it must not share a node with; NEEDS: what it waits for;
-                          RESERVED, TURN, BEHIND: the one in front; ARRAY: the array */
+                          RESERVED, TURN, BEHIND: the one in front; FASTER: one that runs there; ARRAY:
+                          the array */
     /* GPUs in milli, CPUs in milli, MiB, or a count; SPOT: its enum spot_rule; TARIFF: the factor
      * that it waits for; BUDGET: what it would cost, in millionths of the currency or in
      * GPU-microseconds. */

@@ -127,7 +127,11 @@ static usec_t elsewhere(const struct state *state, const struct job *job)
 
 usec_t run_time_usual(const struct state *state, const struct job *job)
 {
-    return job->pending_bucket ? job->pending_bucket->usual : elsewhere(state, job);
+    const struct pending_bucket *bucket = job->pending_bucket;
+
+    if (!bucket)
+        return elsewhere(state, job);
+    return bucket->has_speeds && bucket->estimate > 0 ? bucket->most : bucket->usual;
 }
 
 usec_t run_time_most(const struct state *state, const struct job *job)

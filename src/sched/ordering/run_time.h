@@ -20,8 +20,8 @@ void run_time_bucket(const struct state *state, struct pending_bucket *bucket);
 void run_time_bucket_for(const struct state *state, const struct request *request,
                          struct pending_bucket *bucket);
 
-/* A job's usual and most. For a running job: the rest of its window and a restart, as if it went
- * on elsewhere. */
+/* A job's usual (with speeds, on its slowest model) and most. For a running job: the rest of its
+ * window and a restart, as if it went on elsewhere. */
 usec_t run_time_usual(const struct state *state, const struct job *job);
 usec_t run_time_most(const struct state *state, const struct job *job);
 

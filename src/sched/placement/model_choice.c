@@ -125,6 +125,21 @@ static bool is_free(const struct place_query *query, uint32_t alternative, uint3
     return shape_best(shape) >= 0;
 }
 
+uint32_t place_models_now(const struct place_query *query, uint32_t alternative,
+                          struct model_score *ret, uint32_t *ret_free)
+{
+    struct model_query models = models_of(query, 0, alternative);
+    enum model_rule rule;
+    bool is_known;
+
+    models.is_listing = true;
+    uint32_t count = models.job ? model_scores(&models, ret, &rule, &is_known) : 0;
+    *ret_free = 0;
+    while (*ret_free < count && !is_free(query, alternative, ret[*ret_free].model))
+        ++*ret_free;
+    return count;
+}
+
 uint32_t place_speed_now(const struct place_query *query)
 {
     const struct request *request = query->request;
@@ -133,17 +148,12 @@ uint32_t place_speed_now(const struct place_query *query)
     if (request->members > 1)
         return 0;
     for (uint32_t i = 0; i < request->gpu_alternatives; i++) {
-        struct model_query models = models_of(query, 0, i);
         struct model_score scores[SPEED_MODELS];
-        enum model_rule rule;
-        bool is_known;
-        models.is_listing = true;
-        uint32_t count = models.job ? model_scores(&models, scores, &rule, &is_known) : 0;
-        for (uint32_t k = 0; k < count; k++) {
-            if (is_free(query, i, scores[k].model))
-                return (uint32_t)log2_power(scores[k].speed);
-            preferred = preferred < 0 ? scores[k].speed : preferred;
-        }
+        uint32_t free, count = place_models_now(query, i, scores, &free);
+        if (free < count)
+            return (uint32_t)log2_power(scores[free].speed);
+        if (preferred < 0 && count > 0)
+            preferred = scores[0].speed;
     }
     return preferred < 0 ? 0 : (uint32_t)log2_power(preferred);
 }

@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "sched/capacity/keepout.h"
 #include "sched/placement/cells.h"
+#include "sched/placement/model_score.h"
 #include "sched/placement/promise.h"
 #include "sched/placement/shape.h"
 
@@ -67,5 +68,10 @@ bool place_may_fit(const struct place_query *query);
 /* How fast the job is, in thousandths, on the model that it would get now; where nothing is free,
  * on the one that it prefers. 0: not known. Only for queries with caches. */
 uint32_t place_speed_now(const struct place_query *query);
+
+/* The models that an alternative may have, best first, and the first of them with room for a member
+ * now. Returns how many. */
+uint32_t place_models_now(const struct place_query *query, uint32_t alternative,
+                          struct model_score *ret, uint32_t *ret_free);
 
 #endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/faster.h"
+
+#include "base/log2.h"
+#include "core/job/own_speed.h"
+#include "sched/brain.h"
+
+enum { FASTER_MOST = 3, FASTER_OF = 4 }; /* expected ends are not exact */
+
+static bool is_earlier(const void *a, const void *b)
+{
+    const struct faster_gpu *left = a, *right = b;
+
+    return left->at != right->at ? left->at < right->at : left->job < right->job;
+}
+
+/* By model: when its busy GPUs become free. Jobs come in the order of their ends, so each list is a
+ * heap. */
+static void list_busy(struct brain *brain)
+{
+    const struct layout *layout = &brain->layout;
+
+    while (brain->busy.count <= layout->model_count)
+        list_add(&brain->busy, (struct faster_line){ 0 });
+    LIST_EACH (struct faster_line, line, &brain->busy)
+        line->gpus.count = 0;
+    brain->busy_in = brain->plans;
+    for (struct ends_walk at = ends_first(&brain->ends); at.job; ends_next(&at)) {
+        const struct lease *lease = at.job->run->lease;
+        for (uint32_t i = 0; lease && i < lease->slices_count; i++) {
+            uint32_t slot = layout->slot_of_device.items[lease->slices[i].device];
+            if (lease->slices[i].milli < GPU_MILLI || slot >= layout->slots.count)
+                continue;
+            uint32_t model = layout->kinds.items[layout->slots.items[slot].kind].model;
+            usec_t end = at.end > brain->state->now ? at.end : brain->state->now;
+            list_add(&brain->busy.items[model].gpus, (struct faster_gpu){ end, at.job->id });
+        }
+    }
+}
+
+/* The first so many GPUs that become free; the last of them decides. They are taken out. */
+static struct faster_gpu take(struct faster_line *line, uint32_t count)
+{
+    struct faster_gpu last = { 0 };
+
+    for (uint32_t i = 0; i < count; i++) {
+        last = line->gpus.items[0];
+        line->gpus.items[0] = line->gpus.items[--line->gpus.count];
+        if (line->gpus.count > 0)
+            list_sift(&line->gpus, 0, is_earlier);
+    }
+    return last;
+}
+
+static void put_back(struct faster_line *line, uint32_t count, struct faster_gpu gpu)
+{
+    for (uint32_t i = 0; i < count; i++)
+        list_add(&line->gpus, gpu);
+    list_heap(&line->gpus, is_earlier);
+}
+
+static bool may_leave(const struct brain *brain, const struct pending_bucket *bucket,
+                      const struct request *request)
+{
+    enum ordering order = (enum ordering)brain->state->settings.order;
+    bool is_urgent = bucket->urgent_in == brain->plans && bucket->urgent_count > 0;
+
+    return bucket->has_speeds && bucket->estimate > 0 && bucket->deadline == 0 && !is_urgent &&
+           (order == ORDER_DEFAULT || order == ORDER_SHORTEST) &&
+           brain->state->settings.backfill_depth > 0 && request->members == 1 &&
+           request->members_max == 0 && request->gpu_alternatives == 1 &&
+           !request->gpus[0].model[0] && request->gpus[0].kind == SHARE_WHOLE;
+}
+
+/* The jobs of a bucket leave together. */
+static void book(struct faster_line *line, const struct pending_bucket *bucket, uint32_t count,
+                 usec_t run)
+{
+    for (uint32_t i = 0; i < bucket->count && line->gpus.count >= (size_t)count * (i + 1); i++) {
+        struct faster_gpu gpu = take(line, count);
+        gpu.at = usec_after(gpu.at, run);
+        put_back(line, count, gpu);
+    }
+}
+
+bool faster_leaves(struct brain *brain, const struct pending_bucket *bucket, struct why *ret_why)
+{
+    const struct request *request = state_request(brain->state, bucket->first);
+    struct model_score scores[SPEED_MODELS];
+    usec_t now = brain->state->now, best = USEC_NEVER, run_there = 0;
+    struct faster_gpu first = { 0 };
+    uint32_t free, count = request->gpus[0].count, chosen = 0;
+
+    if (!may_leave(brain, bucket, request))
+        return false;
+    struct place_query query = brain_query(brain, bucket->first);
+    uint32_t models = place_models_now(&query, 0, scores, &free);
+    if (free == 0 || free >= models)
+        return false; /* it has what it prefers, or nothing */
+    if (brain->busy_in != brain->plans)
+        list_busy(brain);
+    for (uint32_t i = 0; i < free; i++) {
+        struct faster_line *line = &brain->busy.items[scores[i].model];
+        usec_t run = own_speed_run(bucket->estimate, (uint32_t)log2_power(scores[i].speed));
+        if (line->gpus.count < count)
+            continue;
+        struct faster_gpu gpu = take(line, count);
+        put_back(line, count, gpu);
+        if (usec_after(gpu.at, run) >= best)
+            continue;
+        best = usec_after(gpu.at, run);
+        first = gpu;
+        chosen = scores[i].model;
+        run_there = run;
+    }
+    usec_t here = own_speed_run(bucket->estimate, (uint32_t)log2_power(scores[free].speed));
+    if (best == USEC_NEVER || (best - now) / FASTER_MOST > here / FASTER_OF)
+        return false;
+    book(&brain->busy.items[chosen], bucket, count, run_there);
+    brain_review(brain, first.at > now ? first.at : now + USEC_PER_SEC);
+    *ret_why = (struct why){ .kind = WHY_FASTER, .job = first.job, .at = first.at };
+    return true;
+}

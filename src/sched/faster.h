@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHED_FASTER_H
+#define SCHED_FASTER_H
+
+/* faster - jobs that leave free GPUs to others, because they end sooner on a model that is busy
+ *
+ * Only for a job that states its speeds and its run time, has one member and asks for whole GPUs of
+ * any model. It leaves what is free if, on a model that it prefers (model_score.h), its wait and
+ * run together take at most FASTER_MOST of its run on what is free. The wait is that of a list
+ * schedule: GPUs become free at the expected ends of their jobs, and those that left before it in
+ * the same plan come first.
+ *
+ * A job that is urgent or has a deadline takes what is free, so protected starts stay.
+ */
+
+#include <stdbool.h>
+
+struct brain;
+struct pending_bucket;
+struct why;
+
+/* Its head leaves what is free now: why says what for. A plan is made again when it could start
+ * there. */
+bool faster_leaves(struct brain *brain, const struct pending_bucket *bucket, struct why *ret_why);
+
+#endif
