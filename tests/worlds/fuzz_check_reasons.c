@@ -188,6 +188,17 @@ static bool turn_is_true(const struct reason *reason, struct error *found)
     return UNTRUE(reason, found, "queue %s has enough for job %" PRIu64, at->name, holder->id);
 }
 
+/* It waits for GPUs of a job that held them in the last plan. */
+static bool faster_is_true(const struct reason *reason, struct error *found)
+{
+    const struct shadow_job *holder = shadow_job(reason->shadow, reason->why.job);
+
+    return (holder && holder->attempt > 0 && reason->request->speeds_count > 0 &&
+            reason->job->estimate > 0 && reason->job->deadline == 0) ||
+           UNTRUE(reason, found, "job %" PRIu64 " holds none, or speeds are not stated",
+                  reason->why.job);
+}
+
 static bool behind_is_true(const struct reason *reason, struct error *found)
 {
     const struct shadow_job *front = shadow_job(reason->shadow, reason->why.job);
@@ -277,6 +288,7 @@ static const struct {
     { WHY_RESERVED, true, reserved_is_true },
     { WHY_TURN, true, turn_is_true },
     { WHY_BEHIND, true, behind_is_true },
+    { WHY_FASTER, true, faster_is_true },
     { WHY_RESERVATION, true, fuzz_reservation_is_true },
     { WHY_WINDOW, true, fuzz_window_is_true },
     { WHY_TARIFF, true, fuzz_tariff_is_true },

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "core/job/own_speed.h"
 #include "worlds/fuzz_check.h"
 #include "worlds/fuzz_leave.h"
 
@@ -173,17 +174,30 @@ bool check_gone_in_time(struct fuzz_run *run, const struct event *event, struct 
 
 /* ---- how long those that run are taken to run ---- */
 
+/* Its run time as stated, on the devices that it has. */
+static usec_t estimate_of(const struct shadow *shadow, const struct shadow_job *job)
+{
+    const struct request *request = &shadow->requests.items[job->request];
+    const struct lease *lease = job->lease;
+
+    if (!lease || lease->slices_count == 0)
+        return job->estimate;
+    return own_speed_run(
+        job->estimate, own_speed_on(request, shadow->devices.items[lease->slices[0].device].model));
+}
+
 /* The latest that it may be expected to end. Of later attempts only the brain knows how much
  * of the estimate is left. What outlives it before it has started keeps the longer window. */
 static usec_t latest_end(const struct shadow *shadow, const struct shadow_job *job)
 {
     usec_t limit = shadow_end_of(job);
     usec_t from = job->state == JOB_GRANTED || job->started == 0 ? job->granted : job->started;
-    bool is_outlived = job->granted + job->estimate <= shadow->planned;
+    usec_t estimate = estimate_of(shadow, job);
+    bool is_outlived = job->granted + estimate <= shadow->planned;
 
     if (job->estimate == 0 || job->attempt != 1 || is_outlived)
         return limit;
-    return from + job->estimate < limit ? from + job->estimate : limit;
+    return from + estimate < limit ? from + estimate : limit;
 }
 
 bool check_end_foreseen(struct fuzz_run *run, const struct event *event, struct error *found)

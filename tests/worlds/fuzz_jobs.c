@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/job/own_speed.h"
 #include "core/job/role.h"
 #include "worlds/fuzz_shadow.h"
 
@@ -191,7 +192,10 @@ static bool are_same_requests(const struct request *a, const struct request *b)
             memcmp(a->roles, b->roles, a->roles_count * sizeof(struct role)) == 0) &&
            a->where_count == b->where_count &&
            (a->where_count == 0 ||
-            memcmp(a->where, b->where, a->where_count * sizeof(struct where_term)) == 0);
+            memcmp(a->where, b->where, a->where_count * sizeof(struct where_term)) == 0) &&
+           a->speeds_count == b->speeds_count &&
+           (a->speeds_count == 0 ||
+            memcmp(a->speeds, b->speeds, a->speeds_count * sizeof(struct own_speed)) == 0);
 }
 
 static uint32_t claim_request(struct shadow *shadow, const struct request *request)
@@ -199,6 +203,7 @@ static uint32_t claim_request(struct shadow *shadow, const struct request *reque
     struct request shape = *request;
     size_t roles_size = request->roles_count * sizeof(struct role);
     size_t where_size = request->where_count * sizeof(struct where_term);
+    size_t speeds_size = request->speeds_count * sizeof(struct own_speed);
     uint64_t found = 0;
 
     shape.max_duration = USEC_NEVER;
@@ -207,6 +212,8 @@ static uint32_t claim_request(struct shadow *shadow, const struct request *reque
         hash ^= map_hash(shape.roles, roles_size) << 1;
     if (where_size > 0)
         hash ^= map_hash(shape.where, where_size) << 2;
+    if (speeds_size > 0)
+        hash ^= map_hash(shape.speeds, speeds_size) << 3;
     if (map_get(&shadow->request_numbers, hash, &found) &&
         are_same_requests(&shadow->requests.items[found - 1], &shape))
         return (uint32_t)found - 1;
@@ -217,6 +224,10 @@ static uint32_t claim_request(struct shadow *shadow, const struct request *reque
         shape.where =
             memcpy(arena_take(&shadow->roles, shape.where_count, sizeof(struct where_term)),
                    request->where, where_size);
+    if (speeds_size > 0)
+        shape.speeds =
+            memcpy(arena_take(&shadow->roles, shape.speeds_count, sizeof(struct own_speed)),
+                   request->speeds, speeds_size);
     list_add(&shadow->requests, shape);
     map_set(&shadow->request_numbers, hash, shadow->requests.count);
     return (uint32_t)shadow->requests.count - 1;

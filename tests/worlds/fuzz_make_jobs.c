@@ -6,6 +6,7 @@
 
 #include "core/job/group.h"
 #include "core/job/need.h"
+#include "core/job/own_speed.h"
 #include "core/job/role.h"
 #include "core/job/where.h"
 #include "core/state/state.h"
@@ -190,6 +191,27 @@ static void random_apart(struct making *making, struct request *request)
              request->apart_count > 0 ? names[dice_below(&dice, COUNT_OF(names))] : "");
 }
 
+/* Speeds on some models, in some worlds. */
+static void random_speeds(struct making *making, struct request *request)
+{
+    static const char *const models[] = { "a100", "a30", "h100", "l4" }; /* sorted */
+    struct dice dice = dice_of(making->world->temper.seed ^ making->next_id << 32);
+    struct own_speed *speeds;
+    uint32_t count = 0;
+
+    if (is_obedient(making) || making->world->temper.seed % 5 != 3 || dice_below(&dice, 2) > 0 ||
+        !request_wants_gpus(request))
+        return;
+    speeds = arena_take(&making->world->strings, COUNT_OF(models), sizeof(*speeds));
+    for (size_t i = 0; i < COUNT_OF(models); i++) {
+        speeds[count] = (struct own_speed){ .milli = 250 + (uint32_t)dice_below(&dice, 8000) };
+        memcpy(speeds[count].model, models[i], strlen(models[i]));
+        count += dice_below(&dice, 4) > 0;
+    }
+    request->speeds = count > 0 ? speeds : NULL;
+    request->speeds_count = count;
+}
+
 static usec_t random_limit(struct making *making)
 {
     usec_t usual = making->world->temper.run_usual;
@@ -215,6 +237,7 @@ static struct request random_request(struct making *making)
     random_range(making, &request);
     random_where(making, &request);
     random_apart(making, &request);
+    random_speeds(making, &request);
     if (is_obedient(making) || making_chance(making, 75))
         request.max_duration = random_limit(making);
     if (making->pools > 0 && making_chance(making, 25))
