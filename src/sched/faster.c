@@ -54,9 +54,29 @@ static struct faster_gpu take(struct faster_line *line, uint32_t count)
 
 static void put_back(struct faster_line *line, uint32_t count, struct faster_gpu gpu)
 {
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        size_t place = line->gpus.count;
         list_add(&line->gpus, gpu);
-    list_heap(&line->gpus, is_earlier);
+        struct faster_gpu *gpus = line->gpus.items;
+        while (place > 0 && is_earlier(&gpu, &gpus[(place - 1) / 2])) {
+            gpus[place] = gpus[(place - 1) / 2];
+            place = (place - 1) / 2;
+        }
+        gpus[place] = gpu;
+    }
+}
+
+/* As take(), but they stay. */
+static struct faster_gpu look(struct brain *brain, struct faster_line *line, uint32_t count)
+{
+    if (count == 1)
+        return line->gpus.items[0];
+    struct faster_gpu *taken = arena_take(&brain->arena, count, sizeof(*taken));
+    for (uint32_t i = 0; i < count; i++)
+        taken[i] = take(line, 1);
+    for (uint32_t i = 0; i < count; i++)
+        put_back(line, 1, taken[i]);
+    return taken[count - 1];
 }
 
 static bool may_leave(const struct brain *brain, const struct pending_bucket *bucket,
@@ -104,8 +124,7 @@ bool faster_leaves(struct brain *brain, const struct pending_bucket *bucket, str
         usec_t run = own_speed_run(bucket->estimate, (uint32_t)log2_power(scores[i].speed));
         if (line->gpus.count < count)
             continue;
-        struct faster_gpu gpu = take(line, count);
-        put_back(line, count, gpu);
+        struct faster_gpu gpu = look(brain, line, count);
         if (usec_after(gpu.at, run) >= best)
             continue;
         best = usec_after(gpu.at, run);

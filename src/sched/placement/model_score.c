@@ -156,6 +156,17 @@ static bool take_stated(const struct model_query *query, struct speed_view *view
     return is_known;
 }
 
+/* Then nothing that was measured counts. */
+static bool are_all_stated(const struct model_query *query, const struct speed_view *views,
+                           uint32_t count)
+{
+    bool are = query->request->speeds_count > 0 && query->job->estimate > 0;
+
+    for (uint32_t i = 0; i < count && are; i++)
+        are = own_speed_on(query->request, views[i].model) > 0;
+    return are;
+}
+
 /* No price is set for any of them, and the job states what they are worth to it. */
 static bool are_unpriced(const struct model_query *query, const struct model_score *scores,
                          uint32_t count)
@@ -190,14 +201,19 @@ uint32_t model_scores(const struct model_query *query, struct model_score *ret,
     }
     if ((count < 2 || query->state->settings.choice == CHOICE_PLACE) && !query->is_listing)
         return 0;
-    job_describe(query->job, query->request, &class);
-    *ret_is_known = speed_look(&query->state->speeds, &class, views, count);
+    *ret_is_known = false;
+    if (!are_all_stated(query, views, count)) {
+        job_describe(query->job, query->request, &class);
+        *ret_is_known = speed_look(&query->state->speeds, &class, views, count);
+    }
     *ret_is_known |= take_stated(query, views, count);
     for (uint32_t i = 0; i < count; i++) {
         ret[i].runs = views[i].runs;
         ret[i].speed = views[i].speed;
         ret[i].run = views[i].run;
-        ret[i].score = log2_of(ret[i].rate) + scarcity_of(query, ret, count, i) - views[i].speed;
+        ret[i].score = -views[i].speed;
+        if (!are_free)
+            ret[i].score += log2_of(ret[i].rate) + scarcity_of(query, ret, count, i);
         ret[i].is_late = *ret_is_known && is_late(query, views[i].run);
         are_equal &= ret[i].score == ret[0].score;
         is_any_late |= ret[i].is_late;
