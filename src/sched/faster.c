@@ -87,6 +87,7 @@ static bool may_leave(const struct brain *brain, const struct pending_bucket *bu
 
     return bucket->has_speeds && bucket->estimate > 0 && bucket->deadline == 0 && !is_urgent &&
            (order == ORDER_DEFAULT || order == ORDER_SHORTEST) &&
+           brain->state->settings.choice != CHOICE_PLACE &&
            brain->state->settings.backfill_depth > 0 && request->members == 1 &&
            request->members_max == 0 && request->gpu_alternatives == 1 &&
            !request->gpus[0].model[0] && request->gpus[0].kind == SHARE_WHOLE;
