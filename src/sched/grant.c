@@ -100,6 +100,25 @@ bool brain_fits_somewhere(struct brain *brain, const struct pending_bucket *buck
     return *fits % 2 != 0;
 }
 
+bool brain_needs_node(const struct brain *brain, const struct pending_bucket *bucket)
+{
+    const struct state *state = brain->state;
+    const struct request *request = state_request(state, bucket->first);
+    const struct gpu_ask *ask = &request->gpus[0];
+    uint32_t slots = 0, most = 0;
+
+    if (request->members > 1 || request->gpu_alternatives == 0 || ask->kind != SHARE_WHOLE ||
+        ask->count < 2)
+        return false;
+    LIST_EACH (const struct layout_kind, kind, &brain->layout.kinds) {
+        if (!device_is_asked_for(ask, &state->devices.items[kind->device]))
+            continue;
+        slots += kind->slots;
+        most = kind->most > most ? kind->most : most;
+    }
+    return slots > most && 2 * ask->count > most;
+}
+
 /* For one that fits no node, or is beyond its limit or its pool's size now, nothing must be kept:
  * its turn would never be over. */
 bool brain_is_possible(struct brain *brain, const struct job *job)

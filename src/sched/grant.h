@@ -37,6 +37,9 @@ bool brain_may_have(struct brain *brain, const struct job *job, const struct lea
 /* A job of the bucket fits beside what runs, promises apart; it may still find no place. */
 bool brain_fits_somewhere(struct brain *brain, const struct pending_bucket *bucket);
 
+/* Of several nodes it takes most of one: none has room for two such jobs. */
+bool brain_needs_node(const struct brain *brain, const struct pending_bucket *bucket);
+
 /* The job fits an empty cluster. A job that never fits reserves no share. */
 bool brain_is_possible(struct brain *brain, const struct job *job);
 

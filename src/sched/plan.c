@@ -98,6 +98,16 @@ void plan_stops(struct brain *brain, struct decisions *decisions)
     brain->attention.count = 0;
 }
 
+/* Single GPUs come free all over the cluster, whole nodes only if they are kept: each job that
+ * needs one gets a planned start, and not only the first jobs. */
+static bool keeps_node(const struct brain *brain, const struct pending_bucket *bucket)
+{
+    const struct settings *settings = &brain->state->settings;
+
+    return settings->order == ORDER_DEFAULT && settings->backfill_depth > 0 &&
+           brain_needs_node(brain, bucket);
+}
+
 static bool fits_somewhere(void *user, const struct pending_bucket *bucket)
 {
     struct brain *brain = user;
@@ -107,7 +117,7 @@ static bool fits_somewhere(void *user, const struct pending_bucket *bucket)
         return false;
     if (queue->claim != 0 && bucket->first->id == queue->claim)
         return true; /* others may have to make room for it */
-    return brain_fits_somewhere(brain, bucket);
+    return brain_fits_somewhere(brain, bucket) || keeps_node(brain, bucket);
 }
 
 static uint32_t speed_now(void *user, const struct pending_bucket *bucket)
@@ -309,7 +319,10 @@ static void promise_in_queue(struct brain *brain)
 
 /* ---- all jobs ---- */
 
-enum { GUESSED_AT_ONCE = 512 };
+enum {
+    GUESSED_AT_ONCE = 512,
+    NODES_KEPT = 16, /* so many bound what a plan costs; more gain little */
+};
 
 void plan_grants(struct brain *brain, struct decisions *decisions)
 {
@@ -340,7 +353,7 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
                : depth > protected                     ? depth - protected
                                                        : 0;
     order_start(&brain->order, state, &brain->ranker, &brain->pending, fits_somewhere, brain);
-    for (uint32_t promised = 0;;) {
+    for (uint32_t promised = 0, kept = 0;;) {
         struct pending_bucket *bucket =
             order_next(&brain->order, depth == 0 || promised < by_order);
         if (!bucket)
@@ -376,8 +389,10 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
             continue;
         }
         if (stopped_by == 0) {
-            bool with_promise = is_claim || (!is_short && promised < by_order);
-            block(brain, bucket->first, with_promise, &why, decisions);
+            bool is_first = is_claim || (!is_short && promised < by_order);
+            bool is_kept = !is_first && !is_short && kept < NODES_KEPT && keeps_node(brain, bucket);
+            block(brain, bucket->first, is_first || is_kept, &why, decisions);
+            kept += is_kept && why.at != 0;
             if (is_claim && why.at != 0)
                 claims_promise(queue, bucket->first, why.at);
             promised += why.at != 0 && !is_claim;

@@ -13,9 +13,10 @@
 
 #include "lab.h"
 #include "sched/brain.h"
+#include "sched/claims.h"
 #include "textbook.h"
 
-enum { WORLDS = 300, LONGER = 30, NODES_MOST = 3, LATE_MOST = 3 };
+enum { WORLDS = 300, LONGER = 30, NODES_MOST = 3, LATE_MOST = 3, DEPTH = 3 };
 
 /* How a queue comes by its slack, by the seed. */
 enum slack_of { SLACK_DEFAULT, SLACK_CHOSEN, SLACK_CHOSEN_AND_OFF, SLACK_OF_QUEUE, SLACKS };
@@ -106,7 +107,7 @@ static void run_world(uint64_t seed, uint32_t nodes, look_function *check)
     lab->is_silent = true;
     lab_tell(lab, &(struct event){
                       .kind = EVENT_SETTINGS,
-                      .settings = { .backfill_depth = 3,
+                      .settings = { .backfill_depth = DEPTH,
                                     .order = ORDER_DEFAULT,
                                     .predict = seed % 2 == 0,
                                     .look_ahead = seed % SLACKS != SLACK_CHOSEN_AND_OFF } });
@@ -254,6 +255,46 @@ static void what_is_served_first_starts_in_time(void **state)
     assert_true(served > WORLDS);
 }
 
+/* ---- whole nodes ---- */
+
+enum { NODES_KEPT = 16 }; /* plan.c */
+
+static uint32_t beyond_depth; /* planned starts that only jobs which need a node have */
+
+/* No node has room for two such jobs. Of jobs that are alike, the first counts. */
+static void check_kept(struct world *world, uint64_t seed, usec_t now)
+{
+    const struct brain *brain = world->lab->brain;
+    uint32_t kept = 0, missing = 0;
+
+    for (size_t i = 0; i < JOBS; i++) {
+        const struct job *job = state_job(world->lab->state, i + 1);
+        uint32_t gpus = world->workload.works[i].gpus;
+        if (!job || job->state != JOB_QUEUED || gpus < 2 || 2 * gpus <= world->workload.gpus ||
+            job->pending_bucket->first != job)
+            continue;
+        const struct pending_bucket *bucket = job->pending_bucket;
+        bool is_short = bucket->urgent_in == brain->plans && bucket->urgent <= CLAIMS_SHORT;
+        bool is_kept = promise_of(&brain->reserve.promises, job->id);
+        kept += is_kept;
+        missing += !is_kept && !is_short;
+    }
+    if (missing > 0 && kept < NODES_KEPT)
+        fail_msg("seed %" PRIu64 ": at %" PRId64 " s, %" PRIu32
+                 " jobs that need a node have no planned start, %" PRIu32 " have",
+                 seed, (int64_t)(now / USEC_PER_SEC), missing, kept);
+    beyond_depth += kept > DEPTH + 1 ? kept - DEPTH - 1 : 0; /* one is served first */
+}
+
+static void each_job_that_needs_a_node_has_a_planned_start(void **state)
+{
+    (void)state;
+    beyond_depth = 0;
+    for (uint64_t seed = 1; seed <= WORLDS; seed++)
+        run_world(seed, 2 + (uint32_t)(seed % 2), check_kept);
+    assert_true(beyond_depth > WORLDS);
+}
+
 /* ---- how late the others start ---- */
 
 static uint32_t passed, late;
@@ -343,6 +384,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_protected_start_is_the_plain_start_and_slack),
         cmocka_unit_test(what_is_served_first_starts_in_time),
+        cmocka_unit_test(each_job_that_needs_a_node_has_a_planned_start),
         cmocka_unit_test(few_start_late_and_not_by_much),
         cmocka_unit_test(a_job_above_its_limit_has_no_claim),
     };

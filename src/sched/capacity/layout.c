@@ -213,8 +213,11 @@ static void describe_slots(struct layout *layout, const struct state *state)
     LIST_EACH (struct layout_node, node, &layout->nodes) {
         layout->slots_most = node->count > layout->slots_most ? node->count : layout->slots_most;
         node->kind = node->count > 0 ? layout->slots.items[node->first].kind : 0;
-        for (uint32_t k = 0; k < node->count; k++) {
+        for (uint32_t k = 0, alike = 0; k < node->count; k++) {
             const struct layout_slot *slot = &layout->slots.items[node->first + k];
+            struct layout_kind *kind = &layout->kinds.items[slot->kind];
+            alike = k > 0 && slot[-1].kind == slot->kind ? alike + 1 : 1;
+            kind->most = alike > kind->most ? alike : kind->most;
             if (slot->kind != node->kind || state->devices.items[slot->device].foreign_mib > 0)
                 node->kind = LAYOUT_MIXED;
         }

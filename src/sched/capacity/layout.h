@@ -35,6 +35,7 @@ struct layout_slot {
 struct layout_kind {
     uint32_t device; /* an example */
     uint32_t slots;
+    uint32_t most;                 /* side by side on one node */
     uint64_t pools[4];             /* bit i: pool i of the state matches it */
     uint32_t model;                /* number of its model, from 1 */
     const struct mig_board *board; /* it offers MIG instances only; NULL: no MIG */
