@@ -321,7 +321,7 @@ static void promise_in_queue(struct brain *brain)
 
 enum {
     GUESSED_AT_ONCE = 512,
-    NODES_KEPT = 16, /* so many bound what a plan costs; more gain little */
+    NODES_KEPT = 8, /* a bound for what a plan costs; more gain little */
 };
 
 void plan_grants(struct brain *brain, struct decisions *decisions)
@@ -371,6 +371,11 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
         bool was_last = bucket->count == 1;
         struct why why = { .kind = WHY_BEHIND, .job = stopped_by };
         if (bucket->promised == brain->plans) {
+            order_block(&brain->order);
+            continue;
+        }
+        if (kept == NODES_KEPT && !is_claim && !brain_fits_somewhere(brain, bucket)) {
+            bucket->why = (struct why){ .kind = WHY_GPUS };
             order_block(&brain->order);
             continue;
         }

@@ -257,7 +257,7 @@ static void what_is_served_first_starts_in_time(void **state)
 
 /* ---- whole nodes ---- */
 
-enum { NODES_KEPT = 16 }; /* plan.c */
+enum { NODES_KEPT = 8 }; /* plan.c */
 
 static uint32_t beyond_depth; /* planned starts that only jobs which need a node have */
 
