@@ -125,7 +125,7 @@ static bool fate_of(void *user, const struct job *job, struct forward_fate *ret)
 
 struct side_head {
     int64_t code;
-    uint64_t events;
+    uint64_t events, jobs;
     usec_t processor;
 };
 
@@ -151,8 +151,10 @@ static int simulate(struct side *side, struct text *out, struct side_head *ret, 
     LIST_EACH (const struct forward_job, job, &forward->jobs) {
         struct lookahead_job said = { job->start < 0 ? -1 : job->start - job->submitted,
                                       job->work };
-        if (!job->was_active && !job->was_held)
-            text_add_bytes(out, &said, sizeof(said));
+        if (job->was_active || job->was_held)
+            continue;
+        text_add_bytes(out, &said, sizeof(said));
+        ret->jobs++;
     }
     ret->events = forward->events;
     ret->processor = forward_processor(forward);
@@ -192,11 +194,11 @@ static int take_side(struct copy *copy, lookahead_jobs *ret_jobs, struct lookahe
     ret->processor += head.processor;
     if (head.code < 0)
         return error_set(err, (int)head.code, "%.*s", (int)length, rest);
-    ret_jobs->count = 0;
-    list_reserve(ret_jobs, length / sizeof(struct lookahead_job));
-    ret_jobs->count = length / sizeof(struct lookahead_job);
-    if (ret_jobs->count > 0)
-        memcpy(ret_jobs->items, rest, ret_jobs->count * sizeof(struct lookahead_job));
+    if (length != head.jobs * sizeof(struct lookahead_job))
+        return error_set(err, -EIO, "a simulation ended early");
+    list_reserve(ret_jobs, head.jobs + 1);
+    ret_jobs->count = head.jobs;
+    memcpy(ret_jobs->items, rest, length);
     return 0;
 }
 

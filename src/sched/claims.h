@@ -27,7 +27,7 @@ struct brain;
 
 enum {
     CLAIMS_SLIP = 8, /* one that is served first may be delayed by 1/8 of its own length, by jobs
-                        of at most as long */
+                        of at most 1/8 of its length */
     /* Of urgent buckets (pending.h): the number of short ones. Others have higher numbers, those
      * that would miss a deadline while another job is served first lower ones. */
     CLAIMS_SHORT = 1U << 30,

@@ -6,11 +6,16 @@
  *
  * Only for a job that states its speeds and its run time, has one member and asks for whole GPUs of
  * any model. It leaves what is free if, on a model that it prefers (model_score.h), its wait and
- * run together take at most FASTER_MOST of its run on what is free. The wait is that of a list
- * schedule: GPUs become free at the expected ends of their jobs, and those that left before it in
- * the same plan come first.
+ * run together take at most 3/4 of its run on what is free. The wait is that of a list schedule:
+ * GPUs become free at the expected ends of their jobs, and those that left before it in the same
+ * plan come first. Of jobs that are alike, all leave or none.
  *
- * A job that is urgent or has a deadline takes what is free, so protected starts stay.
+ * It does not wait for ever: once the time is over at which the GPU should have become free when it
+ * left first, it takes what is free. So does a job that is urgent or has a deadline, so protected
+ * starts stay.
+ *
+ * Limits: nothing leaves where the busy GPUs may be for others alone: with static pools or
+ *         reservations, or if the job has conditions on nodes or names a pool.
  */
 
 #include <stdbool.h>
@@ -21,6 +26,6 @@ struct why;
 
 /* Its head leaves what is free now: why says what for. A plan is made again when it could start
  * there. */
-bool faster_leaves(struct brain *brain, const struct pending_bucket *bucket, struct why *ret_why);
+bool faster_leaves(struct brain *brain, struct pending_bucket *bucket, struct why *ret_why);
 
 #endif

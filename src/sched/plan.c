@@ -120,6 +120,16 @@ static bool fits_somewhere(void *user, const struct pending_bucket *bucket)
     return brain_fits_somewhere(brain, bucket) || keeps_node(brain, bucket);
 }
 
+/* It could start now, and does not. */
+static bool leaves(struct brain *brain, struct pending_bucket *bucket)
+{
+    struct why why;
+
+    return bucket->has_speeds && brain_array_allows(brain->state, bucket, &why) &&
+           brain_may_start(brain, bucket->first, &why) &&
+           faster_leaves(brain, bucket, &bucket->why);
+}
+
 static uint32_t speed_now(void *user, const struct pending_bucket *bucket)
 {
     struct place_query query = brain_query(user, bucket->first);
@@ -379,8 +389,7 @@ void plan_grants(struct brain *brain, struct decisions *decisions)
             order_block(&brain->order);
             continue;
         }
-        if (stopped_by == 0 && !brain->order.was_stuck &&
-            faster_leaves(brain, bucket, &bucket->why)) {
+        if (stopped_by == 0 && !brain->order.was_stuck && leaves(brain, bucket)) {
             order_block(&brain->order);
             continue;
         }

@@ -18,7 +18,7 @@ enum { ALLOWANCE_PERCENT = 1 };
 
 struct processor_allowance {
     usec_t left;      /* less than 0: too much was used */
-    uint64_t counted; /* the loop's time, in ms: until then it is in `left` */
+    uint64_t counted; /* the loop's time, in ms: what came until then is in `left` */
 };
 
 static inline struct processor_allowance processor_allowance_full(const uv_loop_t *loop)

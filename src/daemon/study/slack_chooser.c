@@ -11,14 +11,18 @@
 #include "io/copy_reader.h"
 #include "io/log.h"
 
-enum { COPY_SECONDS = 2 }; /* of processor time; more is a bug */
+enum {
+    COPY_SECONDS = 2, /* of processor time; more is a bug */
+    COPY_MS = 10000,  /* of any time: something stopped it */
+};
 
 struct slack_chooser {
     uv_loop_t *loop;
     struct hub *hub;
     struct copy_reader reader;
     struct processor_allowance allowance;
-    uint64_t looked_at; /* the number of the next job at the last look */
+    uint64_t looked_at; /* the number of the next job at the last look, */
+    uint64_t began;     /* and the loop's time, in ms */
 };
 
 /* What the copy says. */
@@ -66,6 +70,8 @@ void slack_chooser_changed(struct slack_chooser *chooser)
     const struct state *state = hub_state(chooser->hub);
     struct error err;
 
+    if (chooser->reader.is_running && uv_now(chooser->loop) - chooser->began > COPY_MS)
+        copy_reader_finish(&chooser->reader);
     if (chooser->reader.is_running || !lookahead_is_due(state, chooser->looked_at))
         return;
     processor_allowance_count(&chooser->allowance, chooser->loop);
@@ -73,6 +79,7 @@ void slack_chooser_changed(struct slack_chooser *chooser)
         return;
     uint64_t began = uv_hrtime();
     chooser->looked_at = state->next_id;
+    chooser->began = uv_now(chooser->loop);
     if (copy_reader_start(&chooser->reader, chooser->loop, look, on_said, chooser, &err) < 0) {
         log_line(LOG_WARNING, "looking ahead could not be started reason='%s'", err.text);
         chooser->allowance.left = 0;

@@ -7,7 +7,8 @@
  * It looks in a copy of the daemon, when enough jobs have come since the last look, and reports
  * another slack to the hub as the event SLACK.
  *
- * Limits: CHOOSER_PROCESSOR of processor time for each look; in all, processor_allowance.h
+ * Limits: CHOOSER_PROCESSOR of processor time for both simulations of a look; in all,
+ *         processor_allowance.h
  */
 
 #include <uv.h>

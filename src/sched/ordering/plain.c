@@ -185,7 +185,8 @@ static usec_t next_arrival(const struct plain_queue *queue)
 
 static usec_t slack_chosen(const struct state *state)
 {
-    bool is_chosen = state->settings.look_ahead && state->slack.least > 0;
+    bool is_chosen = state->settings.look_ahead && state->settings.order == ORDER_DEFAULT &&
+                     state->slack.least > 0;
 
     return is_chosen ? state->slack.least : PLAIN_SLACK_LEAST;
 }

@@ -13,9 +13,9 @@
  *   protected  = submission + wait + 1 hour, or as the queue sets the slack,
  *                at least submission + 1/2 * the longest wait in the plain schedule so far
  *
- * The plain schedule counts shares of the cluster and does not model nodes: where all nodes are
- * alike and job sizes divide a node, a bound on whole nodes that could be free says the same. It
- * is early where jobs are scattered. Jobs that need a node are served by planned starts (plan.c).
+ * The plain schedule counts shares of the cluster and does not model nodes, so its starts are early
+ * where small jobs are scattered over the nodes. Jobs that need a node have planned starts for that
+ * (plan.c).
  *
  * The schedule trails the present, because the run time of a job is known only at its end. It
  * advances to

@@ -382,8 +382,10 @@ static int look_ahead(struct run *run, struct error *err)
     run->looked_at = run->state->next_id;
     int code = lookahead_make(&ask, &look, err);
     run->events_ahead += look.events;
-    if (code < 0 || !look.is_other)
-        return code;
+    if (code < 0)
+        return error_prefix(err, code, "look ahead (policy: {look_ahead: false} runs without it)");
+    if (!look.is_other)
+        return 0;
     run->slack_choices++;
     return run_tell(run, &(struct event){ .kind = EVENT_SLACK, .slack = look.choice }, err);
 }
