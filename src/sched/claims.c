@@ -6,8 +6,9 @@
 #include "sched/grant.h"
 
 enum {
-    LOOK_JOBS = 256, /* that run: for each so many, claims are as good for a second, */
-    LOOK_WORK = 64,  /* and for each so many, the sum of their work */
+    LOOK_JOBS = 256,     /* that run: for each so many, claims are as good for a second, */
+    LOOK_WORK = 64,      /* and for each so many, the sum of their work */
+    PACKED_PERCENT = 90, /* of the cluster are used when jobs are served in order */
 };
 
 /* Such times move while work is done and other queues are served: not too often. */
@@ -76,7 +77,7 @@ static uint32_t count_late(const struct brain *brain, const plain_claim_list *cl
     *ret_nearest = USEC_NEVER;
     LIST_EACH (const struct plain_claim, claim, claims) {
         i++;
-        usec_t drain = plain_work_time(work) / 100 * (usec_t)percent;
+        usec_t drain = plain_work_time(work) / PACKED_PERCENT * (usec_t)percent;
         usec_t latest = claim->protected - drain;
         work += claim->work;
         if (latest <= brain->state->now)
