@@ -95,7 +95,7 @@ static bool may_leave(const struct brain *brain, const struct pending_bucket *bu
 {
     enum ordering order = (enum ordering)brain->state->settings.order;
     bool is_urgent = bucket->urgent_in == brain->plans && bucket->urgent_count > 0;
-    bool has_waited = bucket->left == bucket->first->id && brain->state->now > bucket->left_until;
+    bool has_waited = bucket->left == bucket->first->id && brain->state->now >= bucket->left_until;
 
     return bucket->has_speeds && bucket->first->estimate > 0 && bucket->estimate > 0 &&
            bucket->deadline == 0 && !is_urgent && !has_waited &&
