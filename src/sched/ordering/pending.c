@@ -37,7 +37,7 @@ static bool are_alike(const struct pending_bucket *a, const struct pending_bucke
            a->estimate == b->estimate && a->deadline == b->deadline && a->user == b->user &&
            a->name == b->name && a->is_preemptible == b->is_preemptible &&
            a->tariff_most == b->tariff_most && a->reserved == b->reserved && a->stay == b->stay &&
-           a->limited == b->limited;
+           a->limited == b->limited && a->has_speeds == b->has_speeds;
 }
 
 static uint32_t reserved_for(const struct state *state, uint32_t user)
@@ -83,7 +83,7 @@ static struct pending_bucket bucket_for(const struct state *state, const struct 
         .name = is_learned ? history_name(job->name) : 0,
         .priority = job->priority,
         .array = bounding_array(state, job),
-        .has_speeds = state_request(state, job)->speeds_count > 0,
+        .has_speeds = job->estimate > 0 && state_request(state, job)->speeds_count > 0,
         .why = { .kind = WHY_NEW },
     };
 }

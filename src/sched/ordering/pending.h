@@ -44,7 +44,7 @@ struct pending_bucket {
     uint32_t guess_version; /* of the history, plus one; 0: not guessed yet */
     uint32_t share;         /* dominant share of the cluster of one job, in parts of 2^20 */
     uint8_t kind;           /* of which resource (enum share) */
-    bool has_speeds;        /* its jobs state their speeds (own_speed.h) */
+    bool has_speeds;        /* its jobs state an estimate and speeds (own_speed.h) */
     uint32_t speed;         /* then that of the model they would get now, in thousandths; 0: none */
     uint64_t left;          /* the job that left a free GPU to others (faster.h); 0: none, */
     usec_t left_until;      /* and until when it may */

@@ -76,11 +76,13 @@ void run_time_bucket(const struct state *state, struct pending_bucket *bucket)
     run_time_bucket_for(state, state_request(state, bucket->first), bucket);
 }
 
-/* Of a stated run time: what is left of it, with a restart. */
+/* Of a stated run time: what is left of it, with a restart. 0: none was stated. */
 static usec_t stated_left(const struct job *job)
 {
     usec_t attained = job->run->attained;
 
+    if (job->estimate <= 0)
+        return 0;
     return job->estimate - attained + (attained > 0 ? job->restart_cost : 0);
 }
 

@@ -26,7 +26,7 @@ usec_t run_time_usual(const struct state *state, const struct job *job);
 usec_t run_time_most(const struct state *state, const struct job *job);
 
 /* What is left of a job's estimate on the devices of a lease, by the job's own speeds
- * (core/job/own_speed.h); 0 or less: it outlived it. */
+ * (core/job/own_speed.h); 0 or less: it outlived it, or has none. */
 usec_t run_time_on(const struct state *state, const struct job *job, const struct lease *lease);
 
 /* A window for a job that holds resources; longer than its run so far. */

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Jobs that state how fast they run on each model: small worlds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/job/own_speed.h"
+#include "lab.h"
+#include "sched/ordering/run_time.h"
+
+static const usec_t hour = USEC_PER_HOUR;
+
+struct asked {
+    const char *gpus, *speeds;
+    usec_t estimate, limit, restart_cost;
+};
+
+static uint64_t submit(struct lab *lab, const struct asked *asked)
+{
+    own_speed_list speeds = { 0 };
+    struct error err = { "" };
+    struct event event = { .kind = EVENT_SUBMIT,
+                           .submit = { .id = lab->state->next_id,
+                                       .name = "j",
+                                       .user = "ana",
+                                       .queue = "default",
+                                       .estimate = asked->estimate,
+                                       .restart_cost = asked->restart_cost,
+                                       .preemptible = asked->restart_cost > 0 } };
+    struct request *request = &event.submit.request;
+
+    request_default(request);
+    request->cpu_milli = 0;
+    request->max_duration = asked->limit > 0 ? asked->limit : USEC_NEVER;
+    assert_int_equal(request_parse_gpus(request, asked->gpus, &err), 0);
+    assert_int_equal(own_speeds_parse(&speeds, asked->speeds, &err), 0);
+    request->speeds = speeds.items;
+    request->speeds_count = (uint32_t)speeds.count;
+    lab_tell(lab, &event);
+    list_release(&speeds);
+    return event.submit.id;
+}
+
+static struct lab *lab_of(const char *const *models, uint32_t count)
+{
+    struct lab *lab = lab_create();
+
+    for (uint32_t i = 0; i < count; i++) {
+        lab_node(lab, models[i], 64000, 1 << 20);
+        lab_gpus(lab, models[i], models[i], 16384, 1);
+    }
+    return lab;
+}
+
+static const char *const two[] = { "a100", "k80" };
+
+static void without_an_estimate_they_state_no_run_time(void **state)
+{
+    (void)state;
+    AUTO(lab) struct lab *lab = lab_of(two, 2);
+    uint64_t id = submit(
+        lab, &(struct asked){
+                 .gpus = "1", .speeds = "a100=2,k80=1", .limit = 9 * hour, .restart_cost = hour });
+    struct job *job = lab_job(lab, id);
+
+    /* As after a preemption: what is left of no estimate, and a restart. */
+    job_claim_run(job)->attained = hour / 2;
+    lab_tell(lab, &(struct event){ .kind = EVENT_HOLD, .hold = { .job = id } });
+    lab_tell(lab, &(struct event){ .kind = EVENT_RELEASE, .release = { .job = id } });
+    assert_false(job->pending_bucket->has_speeds);
+    lab_settle(lab);
+    assert_int_equal(job->state, JOB_GRANTED);
+    assert_true(run_time_on(lab->state, job, job->run->lease) == 0);
+    assert_true(job->run->window == 9 * hour);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_an_estimate_they_state_no_run_time),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
