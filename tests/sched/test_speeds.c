@@ -79,10 +79,26 @@ static void without_an_estimate_they_state_no_run_time(void **state)
     assert_true(job->run->window == 9 * hour);
 }
 
+/* Whatever is published: for this job, an H100 has speed 1. */
+static void a_model_without_a_statement_has_speed_1(void **state)
+{
+    static const char *const models[] = { "h100", "k80" };
+    (void)state;
+    AUTO(lab) struct lab *lab = lab_of(models, 2);
+    const struct asked asked = { "1", "k80=2", hour, 0, 0 };
+    uint64_t first = submit(lab, &asked), second = submit(lab, &asked);
+
+    lab_settle(lab);
+    assert_int_equal(lab_job(lab, first)->run->lease->members[0].node, 1);
+    assert_true(lab_job(lab, first)->run->window == hour / 2);
+    assert_true(lab_job(lab, second)->run->window == hour);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_an_estimate_they_state_no_run_time),
+        cmocka_unit_test(a_model_without_a_statement_has_speed_1),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,7 @@ uint32_t own_speed_on(const struct request *request, const char *model)
         if (strcmp(request->speeds[i].model, model) == 0)
             return request->speeds[i].milli;
     }
-    return 0;
+    return request->speeds_count > 0 ? 1000 : 0;
 }
 
 uint32_t own_speed_mean(const struct request *request)

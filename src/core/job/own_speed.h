@@ -31,7 +31,7 @@ bool own_speeds_add(own_speed_list *list, const struct own_speed *own);
 /* Replace the speeds by those of a text. On failure the list may have some of them. */
 int own_speeds_parse(own_speed_list *list, const char *text, struct error *err);
 
-/* In thousandths; 0: not stated. */
+/* In thousandths; 1000 on a model that it does not name; 0: the job states none at all. */
 uint32_t own_speed_on(const struct request *request, const char *model);
 
 /* The mean of those that are stated; 1000 where none is. */

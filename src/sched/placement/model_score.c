@@ -140,31 +140,18 @@ static void sort(struct model_score *scores, uint32_t count, bool is_fastest)
     }
 }
 
-/* What the job states of its speeds counts as it is; its estimate is the run time at speed 1. */
-static bool take_stated(const struct model_query *query, struct speed_view *views, uint32_t count)
+/* What the job states of its speeds counts as it is, and nothing that was measured; its estimate is
+ * the run time at speed 1. */
+static void take_stated(const struct model_query *query, struct speed_view *views, uint32_t count)
 {
-    bool is_known = query->request->speeds_count > 0 && query->job->estimate > 0;
+    usec_t estimate = query->job->estimate;
 
-    for (uint32_t i = 0; i < count && query->request->speeds_count > 0; i++) {
-        if (own_speed_on(query->request, views[i].model) > 0) {
-            views[i].speed = views[i].published;
-            views[i].runs = 0;
-        }
-        if (is_known)
-            views[i].run = log2_of(query->job->estimate / tick) + log2_of(1000) - views[i].speed;
+    for (uint32_t i = 0; i < count; i++) {
+        views[i].speed = views[i].published;
+        views[i].runs = 0;
+        if (estimate > 0)
+            views[i].run = log2_of(estimate / tick) + log2_of(1000) - views[i].speed;
     }
-    return is_known;
-}
-
-/* Then nothing that was measured counts. */
-static bool are_all_stated(const struct model_query *query, const struct speed_view *views,
-                           uint32_t count)
-{
-    bool are = query->request->speeds_count > 0 && query->job->estimate > 0;
-
-    for (uint32_t i = 0; i < count && are; i++)
-        are = own_speed_on(query->request, views[i].model) > 0;
-    return are;
 }
 
 /* No price is set for any of them, and the job states what they are worth to it. */
@@ -185,7 +172,8 @@ uint32_t model_scores(const struct model_query *query, struct model_score *ret,
     struct history_job class;
     enum gpu_work work = model_work(query->job, query->request);
     uint32_t count = list_models(query, ret);
-    bool are_equal = true, is_any_late = false, are_free = are_unpriced(query, ret, count);
+    bool are_equal = true, is_any_late = false, is_stated = query->request->speeds_count > 0;
+    bool are_free = are_unpriced(query, ret, count);
 
     for (uint32_t i = 0; i < count; i++) {
         const struct device *device = &query->state->devices.items[ret[i].device];
@@ -201,12 +189,13 @@ uint32_t model_scores(const struct model_query *query, struct model_score *ret,
     }
     if ((count < 2 || query->state->settings.choice == CHOICE_PLACE) && !query->is_listing)
         return 0;
-    *ret_is_known = false;
-    if (!are_all_stated(query, views, count)) {
+    *ret_is_known = is_stated && query->job->estimate > 0;
+    if (!*ret_is_known) {
         job_describe(query->job, query->request, &class);
         *ret_is_known = speed_look(&query->state->speeds, &class, views, count);
     }
-    *ret_is_known |= take_stated(query, views, count);
+    if (is_stated)
+        take_stated(query, views, count);
     for (uint32_t i = 0; i < count; i++) {
         ret[i].runs = views[i].runs;
         ret[i].speed = views[i].speed;
