@@ -94,11 +94,44 @@ static void a_model_without_a_statement_has_speed_1(void **state)
     assert_true(lab_job(lab, second)->run->window == hour);
 }
 
+static uint32_t speed_of(struct lab *lab, const char *gpus)
+{
+    uint64_t id = submit(lab, &(struct asked){ gpus, "a100=6,k80=2", hour, 0, 0 });
+
+    lab_settle(lab);
+    assert_int_equal(lab_job(lab, id)->state, JOB_QUEUED);
+    return (lab_job(lab, id)->pending_bucket->speed + 5) / 10 * 10;
+}
+
+static void the_order_assumes_no_choice_that_placement_does_not_make(void **state)
+{
+    (void)state;
+    AUTO(lab) struct lab *lab = lab_of(two, 2);
+
+    lab_submit(lab, "1", USEC_NEVER);
+    lab_submit(lab, "1", USEC_NEVER);
+    lab_settle(lab);
+    assert_int_equal(speed_of(lab, "1"), 6000);
+    lab_tell(lab, &(struct event){ .kind = EVENT_PRICE,
+                                   .price = { .resource = "a100", .price_micro = 3000000 } });
+    assert_int_equal(speed_of(lab, "1"), 0);
+    lab_tell(lab, &(struct event){ .kind = EVENT_PRICE,
+                                   .price = { .resource = "k80", .price_micro = 2000000 } });
+    assert_int_equal(speed_of(lab, "1"), 6000);
+    lab_tell(lab, &(struct event){ .kind = EVENT_SETTINGS,
+                                   .settings = { .backfill_depth = 1,
+                                                 .order = ORDER_DEFAULT,
+                                                 .choice = CHOICE_PLACE } });
+    assert_int_equal(speed_of(lab, "1"), 0);
+    assert_int_equal(speed_of(lab, "k80:1"), 2000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_an_estimate_they_state_no_run_time),
         cmocka_unit_test(a_model_without_a_statement_has_speed_1),
+        cmocka_unit_test(the_order_assumes_no_choice_that_placement_does_not_make),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,7 +132,7 @@ uint32_t place_models_now(const struct place_query *query, uint32_t alternative,
     enum model_rule rule;
     bool is_known;
 
-    models.is_listing = true;
+    models.with_one = true;
     uint32_t count = models.job ? model_scores(&models, ret, &rule, &is_known) : 0;
     *ret_free = 0;
     while (*ret_free < count && !is_free(query, alternative, ret[*ret_free].model))

@@ -187,7 +187,8 @@ uint32_t model_scores(const struct model_query *query, struct model_score *ret,
         views[i] = (struct speed_view){ .model = device->model,
                                         .published = log2_of(speed > 0 ? speed : 1000) };
     }
-    if ((count < 2 || query->state->settings.choice == CHOICE_PLACE) && !query->is_listing)
+    if ((count < 2 ? !query->with_one : query->state->settings.choice == CHOICE_PLACE) &&
+        !query->is_listing)
         return 0;
     *ret_is_known = is_stated && query->job->estimate > 0;
     if (!*ret_is_known) {
@@ -209,7 +210,7 @@ uint32_t model_scores(const struct model_query *query, struct model_score *ret,
     }
     bool is_fastest = are_free || query->state->settings.choice == CHOICE_FASTEST ||
                       query->job->priority > 0 || (query->job->deadline > 0 && !*ret_is_known);
-    if (are_equal && !is_fastest && !is_any_late && !query->is_listing)
+    if (count > 1 && are_equal && !is_fastest && !is_any_late && !query->is_listing)
         return 0;
     sort(ret, count, is_fastest);
     *ret_rule =

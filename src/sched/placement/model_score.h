@@ -50,6 +50,7 @@ struct model_query {
     const struct request *part;    /* of the role */
     const struct gpu_ask *ask;
     bool is_listing; /* all models, also where there is no choice */
+    bool with_one;   /* also where there is only one */
 };
 
 /* The use of its GPUs: as requested, else derived from its form. */

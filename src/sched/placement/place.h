@@ -70,7 +70,7 @@ bool place_may_fit(const struct place_query *query);
 uint32_t place_speed_now(const struct place_query *query);
 
 /* The models that an alternative may have, best first, and the first of them with room for a member
- * now. Returns how many. */
+ * now. Returns how many; 0: the place decides, and not the model. */
 uint32_t place_models_now(const struct place_query *query, uint32_t alternative,
                           struct model_score *ret, uint32_t *ret_free);
 
