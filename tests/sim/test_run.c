@@ -168,6 +168,31 @@ static void a_kind_of_job_has_its_own_speed_on_a_model(void **state)
     scene_clean();
 }
 
+/* Their names have to fit. */
+static void jobs_state_speeds_on_models_with_short_names(void **state)
+{
+    (void)state;
+    const char content[] = "job_id,submission_time,num_gpu,duration\na,0,1,10\n";
+    const char *path = scene_file(content, sizeof(content) - 1);
+    static const char *const models[] = { "a23456789-123456789-123456789-1",
+                                          "a23456789-123456789-123456789-12" };
+    struct error err = { "" };
+    json_t *result = NULL;
+
+    for (int i = 0; i < 2; i++) {
+        AUTO_FREE char *yaml = mem_printf("cluster: {nodes: 1, gpus: 2, model: %s}\n"
+                                          "workload: {format: itp, file: %s, estimates: by_model, "
+                                          "speeds: {%s: 0.5}}\nmeasure: [jct]\n",
+                                          models[i], path, models[i]);
+        assert_int_equal(scene_try(yaml, -1, &result, &err), i == 0 ? 0 : -EINVAL);
+        if (i == 0)
+            json_decref(result);
+    }
+    assert_non_null(
+        strstr(err.text, "model 'a23456789-123456789-123456789-12': by_model takes up to 31"));
+    scene_clean();
+}
+
 /* Steps last by the throughput of their kind; without one they are refused. */
 static void steps_last_as_long_as_the_table_says(void **state)
 {
@@ -295,6 +320,7 @@ int main(void)
         cmocka_unit_test(steps_last_as_long_as_the_table_says),
         cmocka_unit_test(a_job_has_a_run_time_on_each_model),
         cmocka_unit_test(a_kind_of_job_has_its_own_speed_on_a_model),
+        cmocka_unit_test(jobs_state_speeds_on_models_with_short_names),
         cmocka_unit_test(the_same_seed_gives_the_same_run),
         cmocka_unit_test(the_mean_is_taken_element_by_element),
         cmocka_unit_test(recorded_starts_are_measured_like_decisions),

@@ -2,6 +2,7 @@
 /* What happens to the jobs of a run: submitted, started, stopped, over. */
 #include "sim/run/run.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "core/job/own_speed.h"
@@ -32,21 +33,38 @@ static double speed_on(const struct run *run, const struct sim_job *job, uint32_
     return run->speeds[device];
 }
 
+static bool has_model(const own_speed_list *speeds, const char *model)
+{
+    bool has = false;
+
+    for (size_t i = 0; i < speeds->count && !has; i++)
+        has = strcmp(speeds->items[i].model, model) == 0;
+    return has;
+}
+
 /* On the models of the cluster. */
-static void say_speeds(const struct run *run, const struct sim_job *job, own_speed_list *speeds,
-                       struct request *request)
+static int say_speeds(const struct run *run, const struct sim_job *job, own_speed_list *speeds,
+                      struct request *request, struct error *err)
 {
     for (uint32_t i = 0; i < run->state->devices.count; i++) {
+        const char *model = run->state->devices.items[i].model;
         double milli = speed_on(run, job, i) * 1000 + 0.5;
         struct own_speed own = { .milli = milli < 1                ? 1
                                           : milli > OWN_SPEED_MOST ? OWN_SPEED_MOST
                                                                    : (uint32_t)milli };
-        const char *model = run->state->devices.items[i].model;
+        if (has_model(speeds, model))
+            continue;
+        if (strlen(model) >= sizeof(own.model))
+            return error_set(err, -EINVAL, "model '%s': by_model takes up to %zu characters", model,
+                             sizeof(own.model) - 1);
         memcpy(own.model, model, strlen(model));
-        own_speeds_add(speeds, &own);
+        if (!own_speeds_add(speeds, &own))
+            return error_set(err, -E2BIG, "model '%s': by_model takes up to %d models", model,
+                             OWN_SPEEDS_MAX);
     }
     request->speeds = speeds->items;
     request->speeds_count = (uint32_t)speeds->count;
+    return 0;
 }
 
 /* How long its user says that it may run, or the estimates of the experiment do. */
@@ -98,15 +116,17 @@ int run_job_submit(struct run *run, uint32_t number, struct error *err)
     };
 
     own_speed_list speeds = { 0 };
+    int code = 0;
     run_request(run, job, &event.submit.request);
     say_times(run, job, &event.submit);
     if (run->experiment->adapt.estimates == ESTIMATES_BY_MODEL &&
         (run->speeds || job->speed_count > 0))
-        say_speeds(run, job, &speeds, &event.submit.request);
+        code = say_speeds(run, job, &speeds, &event.submit.request, err);
     outcome->contention = run->meter.contention;
     meter_wait(&run->meter, outcome->queue, outcome->demand, 1);
     run->arrived_milli += sim_job_milli(job);
-    int code = run_tell(run, &event, err);
+    if (code == 0)
+        code = run_tell(run, &event, err);
     list_release(&speeds);
     return code;
 }
