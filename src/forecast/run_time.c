@@ -3,6 +3,7 @@
 
 #include "base/log2.h"
 #include "core/job/own_speed.h"
+#include "core/state/job_speed.h"
 
 enum {
     HUNDRED = 100,
@@ -185,13 +186,11 @@ static usec_t estimate_of(const struct state *state, const struct job *job)
 {
     const struct request *request = state_request(state, job);
     const struct lease *lease = job_is_active(job) ? job->run->lease : NULL;
-    uint32_t speed = own_speed_mean(request);
 
     if (request->speeds_count == 0)
         return job->estimate;
-    if (lease && lease->slices_count > 0)
-        speed = own_speed_on(request, state->devices.items[lease->slices[0].device].model);
-    return own_speed_run(job->estimate, speed);
+    return own_speed_run(job->estimate, lease ? job_speed_on(state, request, lease)
+                                              : job_speeds_of(state, request).mean);
 }
 
 /* Quantiles, in percent, of one sample; job: the place of the job among all. */

@@ -126,12 +126,48 @@ static void the_order_assumes_no_choice_that_placement_does_not_make(void **stat
     assert_int_equal(speed_of(lab, "k80:1"), 2000);
 }
 
+/* A named model, those of the cluster, and 1 on the one that is not named. */
+static void their_run_time_is_over_the_models_that_they_may_have(void **state)
+{
+    static const char *const models[] = { "a100", "k80", "t4" };
+    (void)state;
+    AUTO(lab) struct lab *lab = lab_of(models, 3);
+
+    for (int i = 0; i < 3; i++)
+        lab_submit(lab, "1", USEC_NEVER);
+    lab_settle(lab);
+    for (int i = 0; i < 2; i++) {
+        uint64_t open = submit(lab, &(struct asked){ "1", "a100=8,k80=6,h100=0.1", hour, 0, 0 });
+        uint64_t named = submit(lab, &(struct asked){ "a100:1", "a100=2,k80=0.1", hour, 0, 0 });
+        lab_settle(lab);
+        assert_true(lab_job(lab, open)->pending_bucket->most == hour);
+        assert_true(lab_job(lab, open)->pending_bucket->usual == hour / 5);
+        assert_true(lab_job(lab, named)->pending_bucket->most == hour / 2);
+        assert_true(lab_job(lab, named)->pending_bucket->usual == hour / 2);
+        lab_reload(lab);
+    }
+}
+
+/* A gang may have several models: the slowest decides. */
+static void the_slowest_of_their_devices_decides(void **state)
+{
+    (void)state;
+    AUTO(lab) struct lab *lab = lab_of(two, 2);
+    uint64_t id = submit(lab, &(struct asked){ "1", "a100=2,k80=0.5", hour, 0, 0 });
+    struct slice slices[] = { { .device = 0 }, { .device = 1 } };
+    const struct lease lease = { .slices = slices, .slices_count = 2 };
+
+    assert_true(run_time_on(lab->state, lab_job(lab, id), &lease) == 2 * hour);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_an_estimate_they_state_no_run_time),
         cmocka_unit_test(a_model_without_a_statement_has_speed_1),
         cmocka_unit_test(the_order_assumes_no_choice_that_placement_does_not_make),
+        cmocka_unit_test(their_run_time_is_over_the_models_that_they_may_have),
+        cmocka_unit_test(the_slowest_of_their_devices_decides),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -180,10 +180,14 @@ static usec_t estimate_of(const struct shadow *shadow, const struct shadow_job *
     const struct request *request = &shadow->requests.items[job->request];
     const struct lease *lease = job->lease;
 
-    if (!lease || lease->slices_count == 0)
-        return job->estimate;
-    return own_speed_run(
-        job->estimate, own_speed_on(request, shadow->devices.items[lease->slices[0].device].model));
+    usec_t longest = 0;
+
+    for (uint32_t i = 0; lease && i < lease->slices_count; i++) {
+        const char *model = shadow->devices.items[lease->slices[i].device].model;
+        usec_t run = own_speed_run(job->estimate, own_speed_on(request, model));
+        longest = run > longest ? run : longest;
+    }
+    return longest > 0 ? longest : job->estimate;
 }
 
 /* The latest that it may be expected to end. Of later attempts only the brain knows how much

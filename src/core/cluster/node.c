@@ -89,6 +89,18 @@ void device_release(struct device *device)
     free(device->kind);
 }
 
+bool device_is_asked_for(const struct gpu_ask *ask, const struct device *device)
+{
+    if (ask->model[0] && strcmp(ask->model, device->model) != 0)
+        return false;
+    if ((!ask->model[0] || ask->accelerator[0]) &&
+        strcmp(ask->accelerator, device->kind ? device->kind : "") != 0)
+        return false;
+    if (ask->size_mib_min > 0 && device->memory_mib < ask->size_mib_min)
+        return false;
+    return ask->size_mib_max == 0 || device->memory_mib <= ask->size_mib_max;
+}
+
 void room_release(struct room *room)
 {
     list_release(&room->nodes);

@@ -118,6 +118,9 @@ static inline bool device_is_gpu(const struct device *device)
     return !device->kind || !device->kind[0];
 }
 
+/* The device is of the requested model and size, sharing aside. */
+bool device_is_asked_for(const struct gpu_ask *ask, const struct device *device);
+
 /* Whether new jobs may be placed there. */
 static inline bool node_is_usable(const struct node *node)
 {

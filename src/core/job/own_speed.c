@@ -73,24 +73,6 @@ uint32_t own_speed_on(const struct request *request, const char *model)
     return request->speeds_count > 0 ? 1000 : 0;
 }
 
-uint32_t own_speed_mean(const struct request *request)
-{
-    uint64_t sum = 0;
-
-    for (uint32_t i = 0; i < request->speeds_count; i++)
-        sum += request->speeds[i].milli;
-    return request->speeds_count > 0 ? (uint32_t)(sum / request->speeds_count) : 1000;
-}
-
-uint32_t own_speed_least(const struct request *request)
-{
-    uint32_t least = 1000;
-
-    for (uint32_t i = 0; i < request->speeds_count; i++)
-        least = request->speeds[i].milli < least ? request->speeds[i].milli : least;
-    return least;
-}
-
 usec_t own_speed_run(usec_t run, uint32_t milli)
 {
     if (run == USEC_NEVER || milli == 0)

@@ -34,12 +34,6 @@ int own_speeds_parse(own_speed_list *list, const char *text, struct error *err);
 /* In thousandths; 1000 on a model that it does not name; 0: the job states none at all. */
 uint32_t own_speed_on(const struct request *request, const char *model);
 
-/* The mean of those that are stated; 1000 where none is. */
-uint32_t own_speed_mean(const struct request *request);
-
-/* The least of them and of 1000, which counts on other models. */
-uint32_t own_speed_least(const struct request *request);
-
 /* A run time at speed 1 as one at this speed; USEC_NEVER stays. */
 usec_t own_speed_run(usec_t run, uint32_t milli);
 

@@ -87,6 +87,7 @@ void state_destroy(struct state *state)
         free(state->users.items[i]);
     list_release(&state->nodes);
     list_release(&state->devices);
+    list_release(&state->models);
     list_release(&state->pools);
     list_release(&state->queues);
     payers_release(&state->payers);

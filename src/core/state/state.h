@@ -69,6 +69,7 @@ struct state {
     struct capacity capacity;
     LIST(struct node) nodes;
     LIST(struct device) devices;
+    LIST(uint32_t) models; /* an example of each model and size of device */
     LIST(struct pool) pools;
     LIST(struct queue) queues;
     struct payers payers;

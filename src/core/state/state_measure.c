@@ -99,6 +99,39 @@ static bool number_model(struct state *state, struct device *device)
     return is_other;
 }
 
+static void note_model(struct state *state, uint32_t number)
+{
+    const struct device *device = &state->devices.items[number];
+
+    LIST_EACH (const uint32_t, example, &state->models) {
+        const struct device *other = &state->devices.items[*example];
+        if (other->memory_mib == device->memory_mib && strcmp(other->model, device->model) == 0 &&
+            strcmp(other->kind ? other->kind : "", device->kind ? device->kind : "") == 0)
+            return;
+    }
+    list_add(&state->models, number);
+}
+
+static void list_models(struct state *state)
+{
+    state->models.count = 0;
+    for (uint32_t i = 0; i < state->devices.count; i++)
+        note_model(state, i);
+}
+
+/* An example may be of another model now. */
+static void note_model_again(struct state *state, uint32_t number)
+{
+    bool is_example = false;
+
+    LIST_EACH (const uint32_t, example, &state->models)
+        is_example |= *example == number;
+    if (is_example)
+        list_models(state);
+    else
+        note_model(state, number);
+}
+
 /* The mode that its pool wants: of those that share it, the first that wants one. */
 static uint8_t wanted_mig(const struct state *state, const struct device *device)
 {
@@ -147,6 +180,7 @@ void state_measure(struct state *state)
     }
     if (is_other)
         state_recount(state);
+    list_models(state);
     for (size_t i = 1; i < state->pools.count; i++) {
         if (state->pools.items[i].is_static && !state->pools.items[i].is_removed)
             deal_static_pool(state, (uint32_t)i);
@@ -176,6 +210,7 @@ void state_insert_device(struct state *state, uint32_t number)
     struct device *device = &state->devices.items[number];
 
     settle_mig(state, device);
+    note_model_again(state, number);
     if (number_model(state, device))
         state_recount(state);
     count_capacity(state, &state->capacity, number, 1);

@@ -273,14 +273,3 @@ void layout_release(struct layout *layout)
         layout->tables[i] = NULL;
     }
 }
-
-bool device_is_asked_for(const struct gpu_ask *ask, const struct device *device)
-{
-    if (ask->model[0] && strcmp(ask->model, device->model) != 0)
-        return false;
-    if ((!ask->model[0] || ask->accelerator[0]) && strcmp(ask->accelerator, kind_of(device)) != 0)
-        return false;
-    if (ask->size_mib_min > 0 && device->memory_mib < ask->size_mib_min)
-        return false;
-    return ask->size_mib_max == 0 || device->memory_mib <= ask->size_mib_max;
-}

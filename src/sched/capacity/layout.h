@@ -59,9 +59,6 @@ struct layout {
 void layout_make(struct layout *layout, const struct state *state);
 void layout_release(struct layout *layout);
 
-/* The device is of the requested model and size, sharing aside. */
-bool device_is_asked_for(const struct gpu_ask *ask, const struct device *device);
-
 /* Devices of this kind match the pool. */
 static inline bool layout_kind_is_of(const struct layout_kind *kind, uint32_t pool)
 {

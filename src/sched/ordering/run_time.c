@@ -5,6 +5,7 @@
 
 #include "core/job/own_speed.h"
 #include "core/job/role.h"
+#include "core/state/job_speed.h"
 #include "sched/job_facts.h"
 
 static int64_t part(int64_t amount, int64_t of)
@@ -53,8 +54,9 @@ void run_time_bucket_for(const struct state *state, const struct request *reques
         bucket->usual = bucket->most = least(left, bucket->max_duration);
         if (request->speeds_count == 0)
             return;
-        bucket->usual = least(own_speed_run(left, own_speed_mean(request)), bucket->max_duration);
-        bucket->most = least(own_speed_run(left, own_speed_least(request)), bucket->max_duration);
+        struct job_speeds speeds = job_speeds_of(state, request);
+        bucket->usual = least(own_speed_run(left, speeds.mean), bucket->max_duration);
+        bucket->most = least(own_speed_run(left, speeds.least), bucket->max_duration);
         return;
     }
     uint32_t version =
@@ -91,10 +93,9 @@ usec_t run_time_on(const struct state *state, const struct job *job, const struc
     const struct request *request = state_request(state, job);
     usec_t left = stated_left(job);
 
-    if (request->speeds_count == 0 || lease->slices_count == 0 || left <= 0)
-        return least(left, job->max_duration);
-    const struct device *device = &state->devices.items[lease->slices[0].device];
-    return least(own_speed_run(left, own_speed_on(request, device->model)), job->max_duration);
+    if (left > 0)
+        left = own_speed_run(left, job_speed_on(state, request, lease));
+    return least(left, job->max_duration);
 }
 
 usec_t run_time_window(const struct state *state, const struct job *job)
