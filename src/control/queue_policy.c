@@ -6,7 +6,9 @@
 
 #include "control/unix_names.h"
 #include "core/cluster/queue_rules.h"
+#include "core/job/own_speed.h"
 #include "core/job/role.h"
+#include "core/state/job_speed.h"
 #include "wire/job/submission.h"
 
 /* ---- people ---- */
@@ -249,13 +251,16 @@ static void settle_models(const struct state *state, uint32_t number, struct job
         name_models(queue, &draft->request);
 }
 
-static void settle_duration(const struct queue_rules *rules, struct job_draft *draft)
+/* After the models. */
+static void settle_duration(const struct state *state, const struct queue_rules *rules,
+                            struct job_draft *draft)
 {
+    usec_t longest = own_speed_run(draft->estimate, job_speeds_of(state, &draft->request).least);
     usec_t most = rules->duration_most > 0 ? rules->duration_most : USEC_NEVER;
     usec_t usual = rules->duration_default > 0 ? rules->duration_default : most;
 
     /* A job that says how long it runs needs at least that. */
-    usual = usual > draft->estimate ? usual : draft->estimate;
+    usual = usual > longest ? usual : longest;
     if (!draft->gives_duration)
         draft->request.max_duration = usual < most ? usual : most;
 }
@@ -274,16 +279,21 @@ int queue_policy_settle(const struct state *state, const struct identity *who, u
     }
     if (!draft->gives_oom && draft->request.memory_mib > 0 && draft->role_count == 0)
         draft->oom_factor = (uint16_t)rules.oom_factor;
-    settle_duration(&rules, draft);
     settle_models(state, queue, draft);
+    settle_duration(state, &rules, draft);
+    usec_t shortest = own_speed_run(draft->estimate, job_speeds_of(state, &draft->request).most);
     const struct asked asked = { &draft->request, draft->request.max_duration, draft->preemptible };
     int code = check_submitter(state, who, queue, err);
     if (code == 0)
         code = queue_policy_check_priority(state, who, queue, draft->priority, "", err);
-    if (code == 0 && draft->estimate > draft->request.max_duration)
+    if (code == 0 && draft->gives_duration && shortest > draft->request.max_duration)
+        code = error_set(err, REFUSED_BAD,
+                         "estimate: %s on the fastest model, but max_duration ends it after %s",
+                         units_format_duration(spelt[0], shortest),
+                         units_format_duration(spelt[1], draft->request.max_duration));
+    else if (code == 0 && shortest > draft->request.max_duration)
         code = error_set(err, REFUSED_NEVER, "queue %s: estimate %s: the longest is %s",
-                         state->queues.items[queue].name,
-                         units_format_duration(spelt[0], draft->estimate),
+                         state->queues.items[queue].name, units_format_duration(spelt[0], shortest),
                          units_format_duration(spelt[1], rules.duration_most));
     return code < 0 ? code : check_bounds(state, queue, &asked, err);
 }

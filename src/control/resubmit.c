@@ -29,6 +29,7 @@ int resubmit(const struct control *control, const struct resubmission *wish, uin
     const struct state *state = control_state(control);
     const struct job *job = wish->job;
     bool has_interval = job_has_interval(job) && !job->checkpoint_is_auto;
+    bool is_kept = job->estimate < wish->max_duration || wish->request->speeds_count > 0;
     struct event event = {
         .kind = EVENT_SUBMIT,
         .submit = {
@@ -47,7 +48,7 @@ int resubmit(const struct control *control, const struct resubmission *wish, uin
             .launch = job->launch,
             .grace = job->grace,
             .no_requeue = job->no_requeue,
-            .estimate = job->estimate < wish->max_duration ? job->estimate : wish->max_duration,
+            .estimate = is_kept ? job->estimate : wish->max_duration,
             .deadline = job->deadline,
             .preemptible = job->is_preemptible,
             .restart_cost = job->restart_cost,

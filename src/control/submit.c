@@ -15,7 +15,9 @@
 #include "control/times.h"
 #include "control/unix_names.h"
 #include "control/when.h"
+#include "core/job/own_speed.h"
 #include "core/job/role.h"
+#include "core/state/job_speed.h"
 #include "wire/job/job_launch.h"
 #include "wire/job/sender.h"
 #include "wire/job/submission.h"
@@ -204,10 +206,12 @@ static int settle_deadline(struct submit *submit, struct job_draft *draft, struc
         return error_set(err, REFUSED_BAD, "deadline in %s: before its begin time, in %s",
                          units_format_duration(spelt[0], draft->deadline_delay),
                          units_format_duration(spelt[1], draft->begin_delay));
-    if (draft->estimate > draft->deadline_delay - draft->begin_delay)
+    const struct state *state = control_state(submit->control);
+    usec_t run = own_speed_run(draft->estimate, job_speeds_of(state, &draft->request).most);
+    if (run > draft->deadline_delay - draft->begin_delay)
         return error_set(err, REFUSED_BAD, "deadline in %s: too early for an estimate of %s",
                          units_format_duration(spelt[0], draft->deadline_delay),
-                         units_format_duration(spelt[1], draft->estimate));
+                         units_format_duration(spelt[1], run));
     return 0;
 }
 

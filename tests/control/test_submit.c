@@ -519,6 +519,41 @@ static void a_job_states_how_fast_it_runs_on_each_model(void **state)
     }
 }
 
+/* The cluster has an h100 and an a100; on a t4 no job can run. */
+static void limits_and_deadlines_are_of_the_run_on_a_model(void **state)
+{
+    static const struct {
+        const char *keys;
+        usec_t max_duration;
+        const char *text; /* NULL: taken */
+    } cases[] = {
+        { "estimate: 1h, speeds: {h100: 1, a100: 0.2}", 5 * USEC_PER_HOUR, NULL },
+        { "estimate: 1h, speeds: {h100: 1, a100: 0.5, t4: 0.1}", 2 * USEC_PER_HOUR, NULL },
+        { "estimate: 6h, speeds: {h100: 6}, max_duration: 2h", 2 * USEC_PER_HOUR, NULL },
+        { "estimate: 6h, speeds: {h100: 6}, deadline: now+2h", 6 * USEC_PER_HOUR, NULL },
+        { "estimate: 2d, speeds: {h100: 6}", 24 * USEC_PER_HOUR, NULL },
+        { "estimate: 6h, speeds: {h100: 2}, max_duration: 2h", 0,
+          "estimate: 3h00m on the fastest model, but max_duration ends it after 2h00m" },
+        { "estimate: 6h, speeds: {h100: 2, t4: 9}, deadline: now+2h", 0,
+          "deadline in 2h00m: too early for an estimate of 3h00m" },
+        { "estimate: 5d, speeds: {h100: 2}", 0, "queue q: estimate 2d12h: the longest is 1d00h" },
+    };
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+
+    desk_configure(desk, "queues: {q: {default_duration: 1h, longest_duration: 1d}}");
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct error err = { "" };
+        uint64_t id = desk->state->next_id;
+        AUTO_FREE char *document = mem_printf("{" JOB ", queue: q, gpus: 1, %s}", cases[i].keys);
+        int code = submit_yaml(desk, &desk->ana, document, &err);
+        assert_string_equal(err.text, cases[i].text ? cases[i].text : "");
+        assert_int_equal(code < 0, cases[i].text != NULL);
+        if (!cases[i].text)
+            assert_true(state_job(desk->state, id)->max_duration == cases[i].max_duration);
+    }
+}
+
 /* As on a Slurm with four shards in each h100, and an a100 in two instances. */
 static void divide(struct desk *desk, int64_t memory_mib)
 {
@@ -732,6 +767,7 @@ int main(void)
         cmocka_unit_test(a_job_that_ran_out_of_memory_gets_more),
         cmocka_unit_test(a_share_by_mps_needs_mps),
         cmocka_unit_test(a_job_states_how_fast_it_runs_on_each_model),
+        cmocka_unit_test(limits_and_deadlines_are_of_the_run_on_a_model),
         cmocka_unit_test(parts_of_devices_are_those_that_the_engine_offers),
         cmocka_unit_test(parts_that_the_engine_does_not_offer_are_refused),
         cmocka_unit_test(what_could_ever_run_is_found_once_for_each_world),
