@@ -160,6 +160,22 @@ static void the_slowest_of_their_devices_decides(void **state)
     assert_true(run_time_on(lab->state, lab_job(lab, id), &lease) == 2 * hour);
 }
 
+/* On the K80, its limit would end it. On no model is it short enough: it takes what is free. */
+static void they_wait_for_a_model_on_which_their_limit_is_long_enough(void **state)
+{
+    (void)state;
+    AUTO(lab) struct lab *lab = lab_of(two, 2);
+    uint64_t first = submit(lab, &(struct asked){ "1", "a100=1,k80=0.2", hour, hour, 0 });
+    uint64_t second = submit(lab, &(struct asked){ "1", "a100=1,k80=0.2", hour, hour, 0 });
+    uint64_t third = submit(lab, &(struct asked){ "1", "a100=0.5,k80=0.2", 3 * hour, hour, 0 });
+
+    lab_settle(lab);
+    assert_int_equal(lab_job(lab, first)->run->lease->members[0].node, 0);
+    assert_int_equal(lab_job(lab, second)->state, JOB_QUEUED);
+    assert_int_equal(lab_why(lab, second), WHY_GPUS);
+    assert_int_equal(lab_job(lab, third)->run->lease->members[0].node, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +184,7 @@ int main(void)
         cmocka_unit_test(the_order_assumes_no_choice_that_placement_does_not_make),
         cmocka_unit_test(their_run_time_is_over_the_models_that_they_may_have),
         cmocka_unit_test(the_slowest_of_their_devices_decides),
+        cmocka_unit_test(they_wait_for_a_model_on_which_their_limit_is_long_enough),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "core/job/own_speed.h"
 #include "worlds/fuzz_check.h"
 #include "worlds/fuzz_known.h"
 #include "worlds/fuzz_reason.h"
@@ -315,6 +316,20 @@ static bool is_of_another_alternative(const struct reason *reason)
     return reason->request->gpu_alternatives > 1 && why_is_of_quota(reason->why.kind);
 }
 
+/* By its own statement, its limit would end it on the model that is free. */
+static bool is_too_slow_somewhere(const struct reason *reason)
+{
+    const struct shadow *shadow = reason->shadow;
+    const struct shadow_job *job = reason->job;
+    bool is_too_slow = false;
+
+    for (size_t i = 0; i < shadow->devices.count && reason->request->speeds_count > 0; i++) {
+        uint32_t milli = own_speed_on(reason->request, shadow->devices.items[i].model);
+        is_too_slow |= own_speed_run(job->estimate, milli) > job->max_duration;
+    }
+    return is_too_slow && reason->why.kind == WHY_GPUS;
+}
+
 bool fuzz_is_for_ever(const struct why *why)
 {
     return why_is_of_time(why->kind) || why_is_of_pool(why->kind) || why->kind == WHY_RESERVATION;
@@ -330,6 +345,8 @@ static bool is_true_reason(const struct reason *reason, bool is_fitting, struct 
     for (size_t i = 0; i < COUNT_OF(reasons); i++) {
         if (reasons[i].kind != reason->why.kind)
             continue;
+        if (is_fitting && is_too_slow_somewhere(reason))
+            return true;
         if (is_fitting && !reasons[i].may_fit && !is_of_another_alternative(reason))
             return UNTRUE(reason, found, "it fits, queue %u", reason->job->queue);
         return reasons[i].is_true(reason, found);

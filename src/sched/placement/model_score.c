@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/placement/model_score.h"
 
+#include <string.h>
+
 #include "base/log2.h"
 #include "core/job/own_speed.h"
 #include "core/job/role.h"
@@ -165,6 +167,26 @@ static bool are_unpriced(const struct model_query *query, const struct model_sco
     return are;
 }
 
+/* Leave out models where the stated run is longer than the time limit, unless it is on all. */
+static uint32_t leave_out_hopeless(const struct model_query *query, struct model_score *scores,
+                                   uint32_t count)
+{
+    const struct job *job = query->job;
+    usec_t left = job->estimate - job->run->attained;
+    struct model_score kept[SPEED_MODELS];
+    uint32_t kept_count = 0;
+
+    for (uint32_t i = 0; i < count && left > 0; i++) {
+        const char *model = query->state->devices.items[scores[i].device].model;
+        if (own_speed_run(left, own_speed_on(query->request, model)) <= job->max_duration)
+            kept[kept_count++] = scores[i];
+    }
+    if (kept_count == 0)
+        return count;
+    memcpy(scores, kept, kept_count * sizeof(kept[0]));
+    return kept_count;
+}
+
 uint32_t model_scores(const struct model_query *query, struct model_score *ret,
                       enum model_rule *ret_rule, bool *ret_is_known)
 {
@@ -218,7 +240,9 @@ uint32_t model_scores(const struct model_query *query, struct model_score *ret,
             ? MODEL_RULE_FASTEST
         : is_fastest || is_any_late ? MODEL_RULE_DEADLINE
                                     : MODEL_RULE_CHEAPEST;
-    return count;
+    return is_stated && query->job->estimate > 0 && !query->is_listing
+               ? leave_out_hopeless(query, ret, count)
+               : count;
 }
 
 DEFINE_NAMES(model_rule_name, uint8_t, "none", "cheapest", "next", "fastest", "deadline")

@@ -7,7 +7,9 @@
  * The score is the logarithm of price per unit of speed: share of the device * its price *
  * scarcity / speed for the job's class. The cheapest comes first. A model on which the job would
  * miss its deadline or its time limit comes after the others. A job with a priority above 0, or
- * with a deadline and no known run time, takes the fastest. doc/policies/choice.md
+ * with a deadline and no known run time, takes the fastest. Where the job states its run times
+ * (core/job/own_speed.h), a model on which its time limit would end it is left out, unless all are
+ * so. doc/policies/choice.md
  *
  * There is no choice (0) where no price is set for a model, where its speed is not known, or where
  * all are worth the same: then the cost of the place alone decides. Where no model has a price, a
