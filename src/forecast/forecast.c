@@ -46,7 +46,7 @@ static bool draw(void *user, const struct job *job, struct forward_fate *fate)
     if (job_is_active(job)) {
         usec_t from =
             job->run->started >= job->run->granted ? job->run->started : job->run->granted;
-        ran += run->ask->now - from;
+        ran += run->ask->now > from ? run->ask->now - from : 0;
     }
     if (run->sample == BY_LIMITS)
         fate->work = usec_after(job->run->attained, job->max_duration);

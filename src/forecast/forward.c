@@ -38,7 +38,7 @@ static usec_t expected_work(const struct state *state, const struct job *job, us
 {
     usec_t limit = usec_after(job->run->attained, job->max_duration);
 
-    if (job->estimate <= ran && !state->settings.predict)
+    if (run_time_estimate(state, job) <= ran && !state->settings.predict)
         return limit;
     usec_t usual = run_time_median(state, job, ran);
     return usual < limit ? usual : limit;
@@ -291,6 +291,8 @@ static int start(struct forward *forward, const struct event_grant *decision, st
     int code = tell_starts(forward, job, err);
     if (code < 0)
         return code;
+    if (job->estimate > 0 && state_request(forward->state, job)->speeds_count > 0)
+        find_fate(forward, job, kept); /* its model is known now */
     plan_end(forward, job, kept);
     price(forward, job, kept);
     return 0;

@@ -181,8 +181,7 @@ static usec_t of_both(const struct drawing *drawing, uint32_t weight, uint32_t p
     return run < prior && low < last ? run : prior;
 }
 
-/* By its own speeds (core/job/own_speed.h): on the devices that it has, or at their mean. */
-static usec_t estimate_of(const struct state *state, const struct job *job)
+usec_t run_time_estimate(const struct state *state, const struct job *job)
 {
     const struct request *request = state_request(state, job);
     const struct lease *lease = job_is_active(job) ? job->run->lease : NULL;
@@ -207,7 +206,7 @@ static usec_t at_point(const struct state *state, const struct job *job, usec_t 
     struct history_job described;
     struct history_guess guess;
 
-    usec_t estimate = estimate_of(state, job);
+    usec_t estimate = run_time_estimate(state, job);
     if (estimate > ran)
         return of_estimate(estimate, ran, limit, point->own);
     state_describe(state, job, &described);

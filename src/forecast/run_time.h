@@ -31,6 +31,9 @@ enum { PRIOR_OCTAVES = 6 };
 
 /* The total work of a job that has already run for `ran`, in this sample; USEC_NEVER: not known. */
 usec_t run_time_draw(const struct state *state, const struct job *job, usec_t ran, uint32_t sample);
+/* The stated run time by the job's own speeds (core/job/own_speed.h): on the devices that it has,
+ * or at their mean. 0: none. */
+usec_t run_time_estimate(const struct state *state, const struct job *job);
 /* The median of the draws. */
 usec_t run_time_median(const struct state *state, const struct job *job, usec_t ran);
 

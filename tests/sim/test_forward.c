@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "../sched/lab.h"
+#include "core/job/own_speed.h"
 #include "forecast/forecast.h"
 #include "forecast/outlook.h"
 #include "forecast/rehearse.h"
@@ -101,6 +102,48 @@ static void those_that_wait_start_when_those_that_run_are_expected_to_end(void *
     assert_int_equal(forward->drained, lab->now + SECONDS(90));
     assert_int_equal(forward->horizon, USEC_NEVER);
     assert_false(find(forward, second)->was_active);
+}
+
+/* Without predictions. On the k80, the first runs for 400 s, and the second afterwards. */
+static void those_that_state_their_speeds_run_by_their_model(void **unused)
+{
+    AUTO(lab) struct lab *lab = lab_create();
+    struct own_speed speeds[] = { { "a100", 1000 }, { "k80", 250 } };
+    struct event event = {
+        .kind = EVENT_SUBMIT,
+        .submit = { .name = "job", .user = "ana", .queue = "default", .estimate = SECONDS(100) }
+    };
+    struct request *request = &event.submit.request;
+    struct start_estimate start;
+    uint64_t ids[2];
+    (void)unused;
+
+    lab->now = SECONDS(1000);
+    lab_node(lab, "a", 64000, 64000);
+    lab_gpus(lab, "a", "a100", 80000, 1);
+    lab_gpus(lab, "a", "k80", 80000, 1);
+    request_default(request);
+    request->gpu_alternatives = 1;
+    request->gpus[0] = (struct gpu_ask){ .count = 1, .milli = GPU_MILLI, .model = "k80" };
+    request->max_duration = SECONDS(3600);
+    request->speeds = speeds;
+    request->speeds_count = 2;
+    for (int i = 0; i < 2; i++) {
+        ids[i] = event.submit.id = lab->state->next_id;
+        lab_tell(lab, &event);
+        lab_settle(lab);
+        memset(request->gpus[0].model, 0, sizeof(request->gpus[0].model));
+        submit(lab, 1, SECONDS(1000)); /* on the other one */
+    }
+    assert_int_equal(lab_job(lab, ids[0])->state, JOB_GRANTED);
+    lab_started(lab, ids[0]);
+    lab->now += SECONDS(200);
+    sched_estimate_start(lab->brain, lab->inquiry, lab_job(lab, ids[1]), &start);
+    assert_int_equal(start.median, lab->now + SECONDS(200));
+    AUTO(forward) struct forward *forward = forward_of(lab);
+    go(forward);
+    assert_int_equal(find(forward, ids[1])->start, lab->now + SECONDS(200));
+    assert_int_equal(find(forward, ids[1])->end, lab->now + SECONDS(600));
 }
 
 static void behind_one_without_an_end_nobody_ever_starts(void **unused)
@@ -605,6 +648,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(those_that_wait_start_when_those_that_run_are_expected_to_end),
+        cmocka_unit_test(those_that_state_their_speeds_run_by_their_model),
         cmocka_unit_test(behind_one_without_an_end_nobody_ever_starts),
         cmocka_unit_test(what_was_granted_and_not_yet_started_starts),
         cmocka_unit_test(a_gang_ends_though_a_member_of_it_ended_before),

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/job/own_speed.h"
+#include "core/state/job_speed.h"
 #include "sched/explain/list_schedule.h"
 #include "sched/ordering/quota_check.h"
 
@@ -105,6 +107,17 @@ static usec_t run_as_estimated(const struct schedule *walk, usec_t known, usec_t
 /* Where little is known, a job may end so early: as the 10 % quantile of run_time.h. */
 enum { SOON_OF_LIMIT = 1024, SOON_OF_RUN = 16 };
 
+/* On the devices that it has, or the mean of those that it may have. */
+static uint32_t speed_of(const struct schedule *walk, const struct job *job)
+{
+    const struct request *request = schedule_request(walk, job);
+    const struct state *state = walk->brain->state;
+
+    return request->speeds_count == 0 ? 1000
+           : job_is_active(job)       ? job_speed_on(state, request, job->run->lease)
+                                      : job_speeds_of(state, request).mean;
+}
+
 /* Run time from its start on; elapsed: of that. USEC_NEVER: not known. */
 usec_t schedule_run_of(const struct schedule *walk, const struct job *job, usec_t elapsed)
 {
@@ -119,6 +132,8 @@ usec_t schedule_run_of(const struct schedule *walk, const struct job *job, usec_
         return limit;
     usec_t known = job->estimate > 0 ? job->estimate - job->run->attained : 0;
     known += job->run->attained > 0 ? job->restart_cost : 0;
+    if (job->estimate > 0 && known > 0)
+        known = own_speed_run(known, speed_of(walk, job));
     if (known > elapsed)
         return run_as_estimated(walk, known, elapsed, limit);
     if (!state->settings.predict)
