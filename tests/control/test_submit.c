@@ -497,6 +497,9 @@ static void a_job_states_how_fast_it_runs_on_each_model(void **state)
           "speeds: expected models and speeds like {a100: 3, k80: 1}" },
         { "gpus: 1, speeds: h100", "speeds: 'h100': expected models and speeds of 0.001 "
                                    "to 1000, like a100=3,k80=1" },
+        { "gpus: 1, speeds: {'a100=3,k80': 1}", "speeds: 'a100=3,k80=1': expected models and "
+                                                "speeds of 0.001 to 1000, like a100=3,k80=1" },
+        { "gpus: 1, speeds: {a100: 3, A100: 1}", "speeds: a100 twice" },
         { "speeds: {h100: 2}", "speeds: no effect without gpus" },
     };
     static const char *const good[] = { "speeds: {h100: 2.5, a100: 1}",
@@ -517,6 +520,8 @@ static void a_job_states_how_fast_it_runs_on_each_model(void **state)
         assert_int_equal(request->speeds_count, 2);
         assert_int_equal(own_speed_on(request, "h100"), 2500);
     }
+    uint64_t none = desk_submit(desk, &desk->ana, "{" JOB ", speeds: {}}"); /* as the API says */
+    assert_int_equal(state_request(desk->state, state_job(desk->state, none))->speeds_count, 0);
 }
 
 /* The cluster has an h100 and an a100; on a t4 no job can run. */

@@ -25,38 +25,42 @@ bool own_speeds_add(own_speed_list *list, const struct own_speed *own)
     return true;
 }
 
-static int read_one(const char *text, size_t length, struct own_speed *ret, struct error *err)
+int own_speeds_read(own_speed_list *list, const char *model, const char *number, struct error *err)
 {
-    const char *equals = memchr(text, '=', length);
-    size_t name = equals ? (size_t)(equals - text) : 0;
+    struct own_speed own = { 0 };
     int64_t milli = 0;
 
-    if (name == 0 || name >= sizeof(ret->model))
-        return error_set(err, -EINVAL, "'%.*s': " EXPECTED, (int)length, text);
-    *ret = (struct own_speed){ 0 };
-    for (size_t i = 0; i < name; i++)
-        ret->model[i] = (char)tolower((unsigned char)text[i]);
-    AUTO_FREE char *number = mem_string_of(equals + 1, length - name - 1);
-    if (!string_is_name(ret->model, sizeof(ret->model) - 1) ||
+    for (size_t i = 0; i < sizeof(own.model) - 1 && model[i]; i++)
+        own.model[i] = (char)tolower((unsigned char)model[i]);
+    if (strlen(model) >= sizeof(own.model) || !string_is_name(own.model, sizeof(own.model) - 1) ||
         units_parse_milli(number, OWN_SPEED_MOST, &milli, NULL) < 0 || milli < 1)
+        return error_set(err, -EINVAL, "'%s=%s': " EXPECTED, model, number);
+    own.milli = (uint32_t)milli;
+    if (list->count == OWN_SPEEDS_MAX)
+        return error_set(err, -E2BIG, "more than %d models", OWN_SPEEDS_MAX);
+    return own_speeds_add(list, &own) ? 0 : error_set(err, -EINVAL, "%s twice", own.model);
+}
+
+static int read_one(own_speed_list *list, const char *text, size_t length, struct error *err)
+{
+    const char *equals = memchr(text, '=', length);
+
+    if (!equals || equals == text)
         return error_set(err, -EINVAL, "'%.*s': " EXPECTED, (int)length, text);
-    ret->milli = (uint32_t)milli;
-    return 0;
+    size_t name = (size_t)(equals - text);
+    AUTO_FREE char *model = mem_string_of(text, name);
+    AUTO_FREE char *number = mem_string_of(equals + 1, length - name - 1);
+    return own_speeds_read(list, model, number, err);
 }
 
 int own_speeds_parse(own_speed_list *list, const char *text, struct error *err)
 {
     list->count = 0;
     for (const char *at = text;; at++) {
-        struct own_speed own;
         size_t length = strcspn(at, ",");
-        int code = read_one(at, length, &own, err);
+        int code = read_one(list, at, length, err);
         if (code < 0)
             return code;
-        if (list->count == OWN_SPEEDS_MAX)
-            return error_set(err, -E2BIG, "more than %d models", OWN_SPEEDS_MAX);
-        if (!own_speeds_add(list, &own))
-            return error_set(err, -EINVAL, "%s twice", own.model);
         at += length;
         if (!*at)
             break;

@@ -28,6 +28,9 @@ typedef LIST(struct own_speed) own_speed_list;
 /* In its place. False: its model is there already, or there are OWN_SPEEDS_MAX. */
 bool own_speeds_add(own_speed_list *list, const struct own_speed *own);
 
+/* Add one from a model, in any case, and a number. */
+int own_speeds_read(own_speed_list *list, const char *model, const char *number, struct error *err);
+
 /* Replace the speeds by those of a text. On failure the list may have some of them. */
 int own_speeds_parse(own_speed_list *list, const char *text, struct error *err);
 

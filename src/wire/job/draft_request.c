@@ -193,25 +193,25 @@ static int read_work(const struct draft_key *key, struct job_draft *draft)
 /* {a100: 3, k80: 1}, or the same as a text. */
 static int read_speeds(const struct draft_key *key, struct job_draft *draft)
 {
-    AUTO_RELEASE(text) struct text map = { 0 };
     char buffer[READER_SCALAR_SIZE];
     const char *name;
     json_t *value;
+    int code = 0;
 
-    if (!key->text) {
-        json_object_foreach((json_t *)(uintptr_t)key->value, name, value)
-        {
-            if (!json_is_number(value) || map.length > OWN_SPEEDS_MAX * REQUEST_NAME_SIZE)
-                return key_fail(key, -EINVAL, "expected %s", speeds_expected);
-            text_printf(&map, "%s%.*s=%s", map.length > 0 ? "," : "", REQUEST_NAME_SIZE, name,
-                        number_spell(value, buffer));
-        }
+    draft->speeds.count = 0;
+    if (key->text)
+        code = own_speeds_parse(&draft->speeds, key->text, key->reader->err);
+    json_object_foreach((json_t *)(uintptr_t)key->value, name, value)
+    {
+        if (!json_is_number(value))
+            return key_fail(key, -EINVAL, "expected %s", speeds_expected);
+        if (code == 0)
+            code = own_speeds_read(&draft->speeds, name, number_spell(value, buffer),
+                                   key->reader->err);
     }
-    int code = own_speeds_parse(&draft->speeds, key->text ? key->text : text_string(&map),
-                                key->reader->err);
     draft->request.speeds = draft->speeds.items;
     draft->request.speeds_count = (uint32_t)draft->speeds.count;
-    if (code == 0 && !request_wants_gpus(&draft->request) &&
+    if (code == 0 && draft->speeds.count > 0 && !request_wants_gpus(&draft->request) &&
         key->layer == &key->source->scope->layers[0]) /* defaults say it for all stages */
         return key_fail(key, -EINVAL, "no effect without gpus");
     return key_check(key, code);
