@@ -19,7 +19,8 @@
  *           + LOOKAHEAD_TAIL * (ln(99th percentile of the waits) + ln(longest wait))
  *
  * The smaller score wins, but the slack of the present is only given up for a score that is smaller
- * by LOOKAHEAD_MARGIN. The choice is an event (SLACK): a replay of the journal repeats it.
+ * by LOOKAHEAD_MARGIN. The wide slack is not taken if it makes the longest wait longer, and given
+ * up as soon as it does. The choice is an event (SLACK): a replay of the journal repeats it.
  *
  * Units:   microseconds of the state's clock
  * Source:  roll-out of a few policies from the present state (Bertsekas, Tsitsiklis and Wu 1997)
