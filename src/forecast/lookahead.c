@@ -283,8 +283,8 @@ bool lookahead_is_due(const struct state *state, uint64_t next_id)
 }
 
 /* A wide slack must not lengthen the longest wait: for that alone it is given up. */
-static bool is_better(const struct lookahead_score *other, const struct lookahead_score *now,
-                      bool is_wider)
+bool lookahead_is_better(const struct lookahead_score *other, const struct lookahead_score *now,
+                         bool is_wider)
 {
     if (!is_wider && other->longest < now->longest)
         return true;
@@ -305,7 +305,7 @@ int lookahead_make(const struct lookahead_ask *ask, struct lookahead *ret, struc
     if (code == 0)
         code = go(ask, other, &jobs[1], ret, err);
     if (code == 0 && lookahead_compare(&jobs[0], &jobs[1], &scores[0], &scores[1])) {
-        ret->is_other = is_better(&scores[1], &scores[0], other == LOOKAHEAD_WIDE);
+        ret->is_other = lookahead_is_better(&scores[1], &scores[0], other == LOOKAHEAD_WIDE);
         ret->choice = (struct event_slack){ .least = other,
                                             .waited = state->job_counts[JOB_QUEUED],
                                             .mean = scores[1].mean,

@@ -78,4 +78,8 @@ int lookahead_make(const struct lookahead_ask *ask, struct lookahead *ret, struc
 bool lookahead_compare(const lookahead_jobs *now, const lookahead_jobs *other,
                        struct lookahead_score *ret_now, struct lookahead_score *ret_other);
 
+/* Whether the other slack is taken, which is the wider one of the two or the narrower. */
+bool lookahead_is_better(const struct lookahead_score *other, const struct lookahead_score *now,
+                         bool is_wider);
+
 #endif

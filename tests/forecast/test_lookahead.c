@@ -125,6 +125,22 @@ static void the_tail_outweighs_the_mean(void **state)
     assert_true(left.score < right.score);
 }
 
+static void a_wide_slack_never_lengthens_the_longest_wait(void **state)
+{
+    struct lookahead_score narrow = { .score = 50, .longest = HOURS(10) };
+    struct lookahead_score wide = { .score = 40, .longest = HOURS(10) };
+    (void)state;
+
+    assert_true(lookahead_is_better(&wide, &narrow, true));
+    assert_false(lookahead_is_better(&narrow, &wide, false));
+    wide.longest++;
+    assert_false(lookahead_is_better(&wide, &narrow, true));
+    assert_true(lookahead_is_better(&narrow, &wide, false));
+    wide = (struct lookahead_score){ .score = narrow.score - LOOKAHEAD_MARGIN / 2,
+                                     .longest = HOURS(10) };
+    assert_false(lookahead_is_better(&wide, &narrow, true));
+}
+
 /* ---- what is chosen ---- */
 
 /* Long and short ones by turns on one GPU: each has to wait for all before it in the plain
@@ -250,6 +266,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_jobs_that_start_in_both_count),
         cmocka_unit_test(the_tail_outweighs_the_mean),
+        cmocka_unit_test(a_wide_slack_never_lengthens_the_longest_wait),
         cmocka_unit_test(the_better_slack_is_chosen),
         cmocka_unit_test(a_slack_that_lengthens_the_longest_wait_is_given_up),
         cmocka_unit_test(it_is_due_when_enough_jobs_wait_and_have_come),
