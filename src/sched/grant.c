@@ -151,6 +151,7 @@ void brain_grant(struct brain *brain, struct job *job, struct lease *lease, uint
     budget_take(brain, job, &amounts);
     promise_end(&brain->reserve.promises, &brain->layout, job->id);
     brain_decide(brain, &grant, decisions);
+    brain->ranker.grants++;
 }
 
 /* ---- where ---- */

@@ -11,6 +11,7 @@
 
 #include "core/job/own_speed.h"
 #include "lab.h"
+#include "sched/ordering/job_order.h"
 #include "sched/ordering/run_time.h"
 
 static const usec_t hour = USEC_PER_HOUR;
@@ -50,6 +51,8 @@ static struct lab *lab_of(const char *const *models, uint32_t count)
 {
     struct lab *lab = lab_create();
 
+    lab_tell(lab, &(struct event){ .kind = EVENT_SETTINGS,
+                                   .settings = { .backfill_depth = 1, .order = ORDER_DEFAULT } });
     for (uint32_t i = 0; i < count; i++) {
         lab_node(lab, models[i], 64000, 1 << 20);
         lab_gpus(lab, models[i], models[i], 16384, 1);
@@ -167,13 +170,46 @@ static void they_wait_for_a_model_on_which_their_limit_is_long_enough(void **sta
     AUTO(lab) struct lab *lab = lab_of(two, 2);
     uint64_t first = submit(lab, &(struct asked){ "1", "a100=1,k80=0.2", hour, hour, 0 });
     uint64_t second = submit(lab, &(struct asked){ "1", "a100=1,k80=0.2", hour, hour, 0 });
-    uint64_t third = submit(lab, &(struct asked){ "1", "a100=0.5,k80=0.2", 3 * hour, hour, 0 });
+    uint64_t third = submit(lab, &(struct asked){ "1", "a100=0.25,k80=0.2", 3 * hour, hour, 0 });
 
     lab_settle(lab);
     assert_int_equal(lab_job(lab, first)->run->lease->members[0].node, 0);
     assert_int_equal(lab_job(lab, second)->state, JOB_QUEUED);
     assert_int_equal(lab_why(lab, second), WHY_GPUS);
     assert_int_equal(lab_job(lab, third)->run->lease->members[0].node, 1);
+}
+
+static uint32_t count_up(void *user, const struct pending_bucket *bucket)
+{
+    (void)bucket;
+    return ++*(uint32_t *)user;
+}
+
+/* It takes long where many wait. */
+static void their_speed_is_looked_up_after_grants_and_where_the_order_needs_it(void **state)
+{
+    (void)state;
+    AUTO(lab) struct lab *lab = lab_of(two, 2);
+    uint64_t id = submit(lab, &(struct asked){ "1", "a100=2,k80=1", hour, 0, 0 });
+    struct pending_bucket *bucket = lab_job(lab, id)->pending_bucket;
+    uint32_t count = 0;
+    struct ranker ranker = {
+        .state = lab->state, .turn = 1, .speed_now = count_up, .user = &count
+    };
+
+    for (int i = 0; i < 3; i++)
+        rank_of_bucket(&ranker, bucket);
+    assert_int_equal(count, 1);
+    ranker.grants++;
+    rank_of_bucket(&ranker, bucket);
+    assert_int_equal(count, 2);
+    ranker.turn++;
+    rank_of_bucket(&ranker, bucket);
+    assert_int_equal(count, 3);
+    lab->state->settings.order = ORDER_FIFO;
+    ranker.turn++;
+    rank_of_bucket(&ranker, bucket);
+    assert_int_equal(count, 3);
 }
 
 int main(void)
@@ -185,6 +221,7 @@ int main(void)
         cmocka_unit_test(their_run_time_is_over_the_models_that_they_may_have),
         cmocka_unit_test(the_slowest_of_their_devices_decides),
         cmocka_unit_test(they_wait_for_a_model_on_which_their_limit_is_long_enough),
+        cmocka_unit_test(their_speed_is_looked_up_after_grants_and_where_the_order_needs_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

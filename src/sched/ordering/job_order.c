@@ -321,11 +321,23 @@ struct rank_entry rank_as_guessed(const struct ranker *ranker, struct pending_bu
     return entry;
 }
 
+static void find_speed(const struct ranker *ranker, struct pending_bucket *bucket)
+{
+    enum ordering order = (enum ordering)ranker->state->settings.order;
+    bool is_by_length = order == ORDER_DEFAULT || order == ORDER_SHORTEST;
+
+    if (!bucket->has_speeds || !is_by_length || !ranker->speed_now ||
+        (bucket->speed_in == ranker->turn && bucket->speed_after == ranker->grants))
+        return;
+    bucket->speed = ranker->speed_now(ranker->user, bucket);
+    bucket->speed_in = ranker->turn;
+    bucket->speed_after = ranker->grants;
+}
+
 struct rank_entry rank_of_bucket(const struct ranker *ranker, struct pending_bucket *bucket)
 {
     rank_guess(ranker, bucket);
-    if (bucket->has_speeds && ranker->speed_now)
-        bucket->speed = ranker->speed_now(ranker->user, bucket);
+    find_speed(ranker, bucket);
     return rank_as_guessed(ranker, bucket);
 }
 

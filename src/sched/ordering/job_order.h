@@ -60,6 +60,7 @@ struct ranker {
     /* The speed of the head of a bucket on the model that it would get now (place.h). */
     uint32_t (*speed_now)(void *user, const struct pending_bucket *bucket);
     void *user;
+    uint64_t grants; /* so far: until the next one, that speed stays within a plan */
 };
 
 /* Predict its run time if it is due in this plan or has no prediction. */

@@ -46,10 +46,11 @@ struct pending_bucket {
     uint8_t kind;           /* of which resource (enum share) */
     bool has_speeds;        /* its jobs state an estimate and speeds (own_speed.h) */
     uint32_t speed;         /* then that of the model they would get now, in thousandths; 0: none */
-    uint64_t left;          /* the job that left a free GPU to others (faster.h); 0: none, */
-    usec_t left_until;      /* and until when it may */
-    uint64_t promised;      /* the plan in which its head got a promise */
-    uint64_t urgent_in;     /* the plan in which its next urgent_count jobs go before others, */
+    uint64_t speed_in, speed_after; /* the plan and the number of grants of that speed */
+    uint64_t left;      /* the job that left a free GPU to others (faster.h); 0: none, */
+    usec_t left_until;  /* and until when it may */
+    uint64_t promised;  /* the plan in which its head got a promise */
+    uint64_t urgent_in; /* the plan in which its next urgent_count jobs go before others, */
     uint32_t urgent, urgent_count; /* the lower number first */
 };
 
