@@ -157,8 +157,8 @@ static void take_stated(const struct model_query *query, struct speed_view *view
 }
 
 /* No price is set for any of them, and the job states what they are worth to it. */
-static bool are_unpriced(const struct model_query *query, const struct model_score *scores,
-                         uint32_t count)
+static bool lack_prices(const struct model_query *query, const struct model_score *scores,
+                        uint32_t count)
 {
     bool are = query->request->speeds_count > 0;
 
@@ -195,14 +195,14 @@ uint32_t model_scores(const struct model_query *query, struct model_score *ret,
     enum gpu_work work = model_work(query->job, query->request);
     uint32_t count = list_models(query, ret);
     bool are_equal = true, is_any_late = false, is_stated = query->request->speeds_count > 0;
-    bool are_free = are_unpriced(query, ret, count);
+    bool are_unpriced = lack_prices(query, ret, count);
 
     for (uint32_t i = 0; i < count; i++) {
         const struct device *device = &query->state->devices.items[ret[i].device];
         uint32_t speed = speed_of(query, device->model, work);
         int64_t price = state_price(query->state, device);
         ret[i].is_unrated = speed == 0;
-        if ((speed == 0 || (price <= 0 && !are_free)) && !query->is_listing)
+        if ((speed == 0 || (price <= 0 && !are_unpriced)) && !query->is_listing)
             return 0;
         ret[i].rate = price * milli_of(query->ask, device) / GPU_MILLI * query->ask->count *
                       query->part->members;
@@ -224,19 +224,19 @@ uint32_t model_scores(const struct model_query *query, struct model_score *ret,
         ret[i].speed = views[i].speed;
         ret[i].run = views[i].run;
         ret[i].score = -views[i].speed;
-        if (!are_free)
+        if (!are_unpriced)
             ret[i].score += log2_of(ret[i].rate) + scarcity_of(query, ret, count, i);
         ret[i].is_late = *ret_is_known && is_late(query, views[i].run);
         are_equal &= ret[i].score == ret[0].score;
         is_any_late |= ret[i].is_late;
     }
-    bool is_fastest = are_free || query->state->settings.choice == CHOICE_FASTEST ||
+    bool is_fastest = are_unpriced || query->state->settings.choice == CHOICE_FASTEST ||
                       query->job->priority > 0 || (query->job->deadline > 0 && !*ret_is_known);
     if (count > 1 && are_equal && !is_fastest && !is_any_late && !query->is_listing)
         return 0;
     sort(ret, count, is_fastest);
     *ret_rule =
-        are_free || query->job->priority > 0 || query->state->settings.choice == CHOICE_FASTEST
+        are_unpriced || query->job->priority > 0 || query->state->settings.choice == CHOICE_FASTEST
             ? MODEL_RULE_FASTEST
         : is_fastest || is_any_late ? MODEL_RULE_DEADLINE
                                     : MODEL_RULE_CHEAPEST;
