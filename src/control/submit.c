@@ -76,6 +76,25 @@ static void warn_of_nodes(const struct state *state, const struct request *reque
     }
 }
 
+/* A misspelled model would count nowhere. */
+static void warn_of_models(const struct state *state, const struct request *request,
+                           struct submission *submission)
+{
+    for (uint32_t i = 0; i < request->speeds_count; i++) {
+        const char *model = request->speeds[i].model;
+        bool is_there = false;
+        LIST_EACH (const uint32_t, example, &state->models)
+            is_there |= strcmp(state->devices.items[*example].model, model) == 0;
+        LIST_EACH (const struct node_type, type, &state->node_types)
+            is_there |= strcmp(type->model, model) == 0;
+        if (is_there)
+            continue;
+        AUTO_FREE char *words =
+            mem_printf("speeds: there is no %s; tarn gpus lists the models", model);
+        submission_note(submission, words);
+    }
+}
+
 static int check_warning(const struct control *control, const struct job_draft *draft,
                          struct submission *submission, struct error *err)
 {
@@ -166,6 +185,7 @@ static int check_draft(struct submit *submit, struct submission *submission,
     if (submit->control->is_blind)
         return 0;
     warn_of_nodes(state, &draft->request, submission);
+    warn_of_models(state, &draft->request, submission);
     code = check_room(submit, draft, queue, err);
     return code < 0 ? code
                     : admit_check_user(state, &draft->request, queue, user, submit->who->gid, err);

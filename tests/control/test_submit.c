@@ -524,6 +524,22 @@ static void a_job_states_how_fast_it_runs_on_each_model(void **state)
     assert_int_equal(state_request(desk->state, state_job(desk->state, none))->speeds_count, 0);
 }
 
+static void speeds_on_models_that_are_not_there_are_noted(void **state)
+{
+    (void)state;
+    AUTO(desk) struct desk *desk = desk_create();
+    struct submit submit;
+    struct error err = { "" };
+
+    json_t *document = desk_json("{" JOB ", gpus: 1, speeds: {a100: 2, a10: 3}}");
+    assert_int_equal(submit_read(&submit, &desk->ana, document, &err), 0);
+    assert_int_equal(submit_run(&desk->control, &submit, &err), 0);
+    assert_string_equal(submit.submissions[0]->notes[0],
+                        "speeds: there is no a10; tarn gpus lists the models");
+    assert_null(submit.submissions[0]->notes[1]);
+    submit_release(&submit);
+}
+
 /* The cluster has an h100 and an a100; on a t4 no job can run. */
 static void limits_and_deadlines_are_of_the_run_on_a_model(void **state)
 {
@@ -772,6 +788,7 @@ int main(void)
         cmocka_unit_test(a_job_that_ran_out_of_memory_gets_more),
         cmocka_unit_test(a_share_by_mps_needs_mps),
         cmocka_unit_test(a_job_states_how_fast_it_runs_on_each_model),
+        cmocka_unit_test(speeds_on_models_that_are_not_there_are_noted),
         cmocka_unit_test(limits_and_deadlines_are_of_the_run_on_a_model),
         cmocka_unit_test(parts_of_devices_are_those_that_the_engine_offers),
         cmocka_unit_test(parts_that_the_engine_does_not_offer_are_refused),
