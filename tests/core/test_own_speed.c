@@ -30,6 +30,8 @@ static void texts_are_read_in_any_order(void **state)
     assert_int_equal(own_speed_on(&request, "v100"), 1500);
     assert_int_equal(own_speed_run(USEC_PER_HOUR, 250), 4 * USEC_PER_HOUR);
     assert_int_equal(own_speed_run(USEC_PER_HOUR, 0), USEC_PER_HOUR);
+    assert_int_equal(own_speed_run(1, 2000), 1);
+    assert_int_equal(own_speed_run(0, 2000), 0);
     assert_int_equal(own_speed_run(USEC_NEVER, 250), USEC_NEVER);
     assert_true(own_speed_run(USEC_NEVER / 2, 250) < USEC_NEVER);
     list_release(&one);

@@ -212,6 +212,16 @@ static void their_speed_is_looked_up_after_grants_and_where_the_order_needs_it(v
     assert_int_equal(count, 3);
 }
 
+/* 1 hour at speed 1, on the mean of 3. */
+static void their_work_arrives_at_the_mean_of_their_speeds(void **state)
+{
+    (void)state;
+    AUTO(lab) struct lab *lab = lab_of(two, 2);
+
+    submit(lab, &(struct asked){ "1", "a100=4,k80=2", hour, 0, 0 });
+    assert_true(lab->state->pressure.arrived[0] == (uint64_t)hour / 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +232,7 @@ int main(void)
         cmocka_unit_test(the_slowest_of_their_devices_decides),
         cmocka_unit_test(they_wait_for_a_model_on_which_their_limit_is_long_enough),
         cmocka_unit_test(their_speed_is_looked_up_after_grants_and_where_the_order_needs_it),
+        cmocka_unit_test(their_work_arrives_at_the_mean_of_their_speeds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

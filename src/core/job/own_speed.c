@@ -82,6 +82,8 @@ usec_t own_speed_run(usec_t run, uint32_t milli)
     if (run == USEC_NEVER || milli == 0)
         return run;
     uint64_t scaled = wide_scale((uint64_t)run, 1000, milli);
+    if (scaled == 0 && run > 0)
+        return 1;
     return scaled < (uint64_t)USEC_NEVER ? (usec_t)scaled : USEC_NEVER - 1;
 }
 

@@ -37,7 +37,7 @@ int own_speeds_parse(own_speed_list *list, const char *text, struct error *err);
 /* In thousandths; 1000 on a model that it does not name; 0: the job states none at all. */
 uint32_t own_speed_on(const struct request *request, const char *model);
 
-/* A run time at speed 1 as one at this speed; USEC_NEVER stays. */
+/* A run time at speed 1 as one at this speed, at least 1; 0 and USEC_NEVER stay. */
 usec_t own_speed_run(usec_t run, uint32_t milli);
 
 /* Whether those of a record are valid. */

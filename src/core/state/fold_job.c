@@ -11,9 +11,11 @@
 
 #include "base/wide.h"
 #include "core/job/gang_size.h"
+#include "core/job/own_speed.h"
 #include "core/job/role.h"
 #include "core/state/allowance.h"
 #include "core/state/fold.h"
+#include "core/state/job_speed.h"
 
 static int fold_group(struct state *state, const struct event_group *event, struct error *err)
 {
@@ -46,12 +48,14 @@ static int fold_group(struct state *state, const struct event_group *event, stru
 /* Work that is known, as it comes. */
 static void note_arrival(struct state *state, struct job *job)
 {
-    int64_t milli = request_milli(state_request(state, job), 0, 0);
+    const struct request *request = state_request(state, job);
+    usec_t run = own_speed_run(job->estimate, job_speeds_of(state, request).mean);
+    int64_t milli = request_milli(request, 0, 0);
 
     job->fair_from = pressure_clock(&state->pressure, state->now, state->capacity.milli);
-    if (job->estimate > 0 && milli > 0)
+    if (run > 0 && milli > 0)
         pressure_arrival(&state->pressure, state->now,
-                         wide_scale((uint64_t)job->estimate, (uint64_t)milli, 1000));
+                         wide_scale((uint64_t)run, (uint64_t)milli, 1000));
 }
 
 static void note_request(struct state *state, const struct request *request)

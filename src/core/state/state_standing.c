@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "core/job/deadline_start.h"
+#include "core/job/own_speed.h"
 #include "core/state/fold.h"
+#include "core/state/job_speed.h"
 
 void state_count_wanted(struct state *state, const struct job *job, int sign)
 {
@@ -25,7 +27,8 @@ static uint32_t settle_spot(struct state *state, struct job *job)
     const struct request *request = state_request(state, job);
     struct progress progress = { .submitted = job->submitted,
                                  .deadline = job->deadline,
-                                 .estimate = job->estimate,
+                                 .estimate = own_speed_run(job->estimate,
+                                                           job_speeds_of(state, request).mean),
                                  .attained = job->run->attained,
                                  .restart_cost = job->restart_cost };
     usec_t until;
