@@ -73,6 +73,9 @@ struct record_type {
 #define RECORD_OPTION(owner, tag_, member, name_, meaning_, plus_, missing_)                       \
     RECORD_FIELD(owner, tag_, member, name_, meaning_, FIELD_INT, .plus = plus_,                   \
                  .missing = missing_)
+/* A switch that is on when it is missing. */
+#define RECORD_SWITCH(owner, tag_, member, meaning_)                                               \
+    RECORD_OPTION(owner, tag_, member, #member, meaning_, 1, 1)
 #define RECORD_TEXT(owner, tag_, member, meaning_)                                                 \
     RECORD_FIELD(owner, tag_, member, #member, meaning_, FIELD_TEXT)
 #define RECORD_CHARS(owner, tag_, member, meaning_)                                                \

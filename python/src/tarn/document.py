@@ -62,6 +62,7 @@ class JobKeys(TypedDict, total=False):
     requeue: Optional[bool]
     max_duration: Optional[Duration]
     estimate: Optional[Duration]
+    speeds: Union[str, Mapping[str, float], None]
     deadline: Optional[str]
     tariff: Union[str, float, None]
     preemptible: Optional[bool]

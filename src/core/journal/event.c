@@ -222,6 +222,8 @@ const struct record_type node_settings_record =
 #define EVENT(number, ID, name, subject, meaning) static const struct field name##_fields[] = {
 #define OPTION(event, tag, member_, name_, meaning, plus, missing)                                 \
     RECORD_OPTION(struct event_##event, tag, member_, #name_, meaning, plus, missing),
+#define SWITCH(event, tag, type, member, meaning)                                                  \
+    RECORD_SWITCH(struct event_##event, tag, member, meaning),
 #define UINT(event, tag, type, member, meaning)                                                    \
     RECORD_UINT(struct event_##event, tag, member, meaning),
 #define INT(event, tag, type, member, meaning)                                                     \

@@ -80,6 +80,7 @@ enum event_kind {
 #define EVENT(number, ID, name, subject, meaning)         struct event_##name {
 #define MEMBER(event, type, member)                       type member;
 #define UINT(event, tag, type, member, meaning)           type member;
+#define SWITCH(event, tag, type, member, meaning)         type member;
 #define INT(event, tag, type, member, meaning)            type member;
 #define TEXT(event, tag, member, meaning)                 const char *member;
 #define RECORD(event, tag, type, member, meaning, record) type member;

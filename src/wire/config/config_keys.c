@@ -10,9 +10,10 @@
 
 /* ---- the tables ---- */
 
-#define IN_PLACE_INT   0
-#define IN_PLACE_UINT  0
-#define IN_PLACE_CHARS SETTING_IN_PLACE
+#define IN_PLACE_INT    0
+#define IN_PLACE_UINT   0
+#define IN_PLACE_SWITCH 0
+#define IN_PLACE_CHARS  SETTING_IN_PLACE
 #define ROW(table, owner, member, section, key, label, kind, flags, least, most, fallback, words,  \
             unit, example, sentence)                                                               \
     {                                                                                              \
