@@ -28,41 +28,12 @@ int resubmit(const struct control *control, const struct resubmission *wish, uin
 {
     const struct state *state = control_state(control);
     const struct job *job = wish->job;
-    bool has_interval = job_has_interval(job) && !job->checkpoint_is_auto;
     bool is_kept = job->estimate < wish->max_duration || wish->request->speeds_count > 0;
-    struct event event = {
-        .kind = EVENT_SUBMIT,
-        .submit = {
-            .id = state->next_id,
-            .name = job->name,
-            .external = "",
-            .user = state_user(state, job->user),
-            .uid = job->uid,
-            .gid = job->gid,
-            .queue = state->queues.items[wish->queue].name,
-            .request = *wish->request,
-            .priority = job->priority,
-            .begin = job->begin,
-            .wall_times = job->wall_times,
-            .retry = job->retry_max,
-            .launch = job->launch,
-            .grace = job->grace,
-            .no_requeue = job->no_requeue,
-            .estimate = is_kept ? job->estimate : wish->max_duration,
-            .deadline = job->deadline,
-            .preemptible = job->is_preemptible,
-            .restart_cost = job->restart_cost,
-            .checkpoint_every = has_interval ? job->checkpoint_every : 0,
-            .checkpoint_auto = job->checkpoint_is_auto,
-            .checkpoint_takes = (int64_t)job->checkpoint_takes_ms * USEC_PER_MS,
-            .heals = job->heal_max,
-            .goes_on = job->goes_on,
-            .resize = job->resize,
-            .oom_factor = job->oom_factor,
-            .tariff_most = job->tariff_most,
-        },
-    };
+    struct event event = { .kind = EVENT_SUBMIT, .submit = state_submission(state, job) };
 
+    event.submit.queue = state->queues.items[wish->queue].name;
+    event.submit.request = *wish->request;
+    event.submit.estimate = is_kept ? job->estimate : wish->max_duration;
     int code = check(control, wish, err);
     if (code < 0)
         return code;

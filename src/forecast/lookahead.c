@@ -71,29 +71,12 @@ static usec_t next(void *user)
 
 static int submit_again(struct forward *forward, struct again *again, struct error *err)
 {
-    const struct state *state = forward->state;
     const struct job *job = again->job;
-    struct event event = {
-        .kind = EVENT_SUBMIT,
-        .submit = { .id = state->next_id,
-                    .name = job->name,
-                    .user = state_user(state, job->user),
-                    .uid = job->uid,
-                    .gid = job->gid,
-                    .queue = state->queues.items[job->queue].name,
-                    .request = *state_request(state, job),
-                    .priority = job->priority,
-                    .estimate = job->estimate,
-                    .deadline = job->deadline > 0
-                                    ? usec_after(job->deadline, again->at - job->submitted)
-                                    : 0,
-                    .preemptible = job->is_preemptible,
-                    .restart_cost = job->restart_cost,
-                    .checkpoint_every = job->checkpoint_every,
-                    .tariff_most = job->tariff_most },
-    };
+    struct event event = { .kind = EVENT_SUBMIT, .submit = state_submission(forward->state, job) };
 
-    event.submit.request.max_duration = job->max_duration;
+    event.submit.begin = 0;
+    if (job->deadline > 0)
+        event.submit.deadline = usec_after(job->deadline, again->at - job->submitted);
     again->id = event.submit.id;
     return forward_tell(forward, &event, err);
 }

@@ -600,3 +600,41 @@ bool state_is_paid_by(const struct state *state, const struct job *job, const st
     return (payer->user == PAYER_ALL || payer->user == job->user) &&
            state_is_below(state, job->queue, payer->queue);
 }
+
+struct event_submit state_submission(const struct state *state, const struct job *job)
+{
+    bool has_interval = job_has_interval(job) && !job->checkpoint_is_auto;
+    struct event_submit submit = {
+        .id = state->next_id,
+        .name = job->name,
+        .external = "",
+        .user = state_user(state, job->user),
+        .uid = job->uid,
+        .gid = job->gid,
+        .queue = state->queues.items[job->queue].name,
+        .request = *state_request(state, job),
+        .priority = job->priority,
+        .begin = job->begin,
+        .wall_times = job->wall_times,
+        .retry = job->retry_max,
+        .launch = job->launch,
+        .grace = job->grace,
+        .no_requeue = job->no_requeue,
+        .estimate = job->estimate,
+        .deadline = job->deadline,
+        .preemptible = job->is_preemptible,
+        .restart_cost = job->restart_cost,
+        .checkpoint_every = has_interval ? job->checkpoint_every : 0,
+        .checkpoint_auto = job->checkpoint_is_auto,
+        .checkpoint_takes = (int64_t)job->checkpoint_takes_ms * USEC_PER_MS,
+        .heals = job->heal_max,
+        .goes_on = job->goes_on,
+        .resize = job->resize,
+        .oom_factor = job->oom_factor,
+        .tariff_most = job->tariff_most,
+    };
+
+    submit.request.max_duration = job->max_duration;
+    submit.request.spot = job->spot;
+    return submit;
+}

@@ -140,6 +140,9 @@ static inline uint64_t state_world(const struct state *state)
     return 1 + state->world + state->agenda.passed;
 }
 
+/* The event that would submit this job again, alone: in no group, and without needs. */
+struct event_submit state_submission(const struct state *state, const struct job *job);
+
 int state_apply(struct state *state, const struct event *event, struct error *err);
 
 struct job *state_job(const struct state *state, uint64_t id); /* NULL: none */
