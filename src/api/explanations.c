@@ -321,8 +321,7 @@ static void add_slack(const struct api *api, const struct job *job, json_t *line
     char least[UNITS_TEXT_SIZE], age[UNITS_TEXT_SIZE], mean[UNITS_TEXT_SIZE],
         mean_other[UNITS_TEXT_SIZE], longest[UNITS_TEXT_SIZE], longest_other[UNITS_TEXT_SIZE];
 
-    if (slack->least == 0 || !state->settings.look_ahead ||
-        state->settings.order != ORDER_DEFAULT || queue_sets_slack(&rules) ||
+    if (state_chosen_slack(state) == 0 || queue_sets_slack(&rules) ||
         !sched_protected_start(api_brain(api), job, &start) || start.at == USEC_NEVER)
         return;
     AUTO_FREE char *line = mem_printf(

@@ -14,6 +14,7 @@
 #include "sched/capacity/keepout.h"
 #include "sched/ends.h"
 #include "sched/explain/estimate.h"
+#include "sched/faster.h"
 #include "sched/ordering/budget.h"
 #include "sched/ordering/job_order.h"
 #include "sched/ordering/pending.h"
@@ -26,16 +27,6 @@
 #include "sched/preemption/reclaim.h"
 #include "sched/preemption/resize.h"
 #include "sched/sched.h"
-
-/* A GPU that is held, and when it is expected to become free (faster.h). */
-struct faster_gpu {
-    usec_t at;
-    uint64_t job;
-};
-
-struct faster_line {
-    LIST(struct faster_gpu) gpus; /* a heap, the earliest first */
-};
 
 struct brain {
     struct state *state;

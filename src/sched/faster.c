@@ -42,45 +42,23 @@ static void list_busy(struct brain *brain)
     }
 }
 
-/* The first so many GPUs that become free; the last of them decides. They are taken out. */
-static struct faster_gpu take(struct faster_line *line, uint32_t count)
+/* The last of the first `count` GPUs that become free. */
+static struct faster_gpu look(struct brain *brain, const struct faster_line *line, uint32_t count)
 {
-    struct faster_gpu last = { 0 };
+    struct faster_line rest = *line;
+    struct faster_gpu last = line->gpus.items[0];
 
+    if (count == 1)
+        return last;
+    rest.gpus.items = arena_take(&brain->arena, rest.gpus.count, sizeof(last));
+    memcpy(rest.gpus.items, line->gpus.items, rest.gpus.count * sizeof(last));
     for (uint32_t i = 0; i < count; i++) {
-        last = line->gpus.items[0];
-        line->gpus.items[0] = line->gpus.items[--line->gpus.count];
-        if (line->gpus.count > 0)
-            list_sift(&line->gpus, 0, is_earlier);
+        last = rest.gpus.items[0];
+        rest.gpus.items[0] = rest.gpus.items[--rest.gpus.count];
+        if (rest.gpus.count > 0)
+            list_sift(&rest.gpus, 0, is_earlier);
     }
     return last;
-}
-
-static void put_back(struct faster_line *line, uint32_t count, struct faster_gpu gpu)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        size_t place = line->gpus.count;
-        list_add(&line->gpus, gpu);
-        struct faster_gpu *gpus = line->gpus.items;
-        while (place > 0 && is_earlier(&gpu, &gpus[(place - 1) / 2])) {
-            gpus[place] = gpus[(place - 1) / 2];
-            place = (place - 1) / 2;
-        }
-        gpus[place] = gpu;
-    }
-}
-
-/* As take(), but they stay. */
-static struct faster_gpu look(struct brain *brain, struct faster_line *line, uint32_t count)
-{
-    if (count == 1)
-        return line->gpus.items[0];
-    struct faster_gpu *taken = arena_take(&brain->arena, count, sizeof(*taken));
-    for (uint32_t i = 0; i < count; i++)
-        taken[i] = take(line, 1);
-    for (uint32_t i = 0; i < count; i++)
-        put_back(line, 1, taken[i]);
-    return taken[count - 1];
 }
 
 /* Some of the busy GPUs may be for others: then it is not known when it could have one. */
@@ -118,9 +96,12 @@ static bool book(struct brain *brain, struct faster_line *line, const struct pen
 
     memcpy(before, line->gpus.items, size * sizeof(*before));
     for (uint32_t i = 0; i < bucket->count && is_booked; i++) {
-        struct faster_gpu gpu = take(line, count);
+        struct faster_gpu gpu = look(brain, line, count);
         gpu.at = usec_after(gpu.at, run);
-        put_back(line, count, gpu);
+        for (uint32_t k = 0; k < count; k++) {
+            line->gpus.items[0] = gpu;
+            list_sift(&line->gpus, 0, is_earlier);
+        }
         is_booked = gpu.at <= by;
     }
     if (!is_booked)

@@ -18,11 +18,23 @@
  *         reservations, or if the job has conditions on nodes or names a pool.
  */
 
-#include <stdbool.h>
+#include "base/mem.h"
+#include "base/units.h"
 
 struct brain;
 struct pending_bucket;
 struct why;
+
+/* A GPU that is held, and when it is expected to become free. */
+struct faster_gpu {
+    usec_t at;
+    uint64_t job;
+};
+
+/* Those of a model. */
+struct faster_line {
+    LIST(struct faster_gpu) gpus; /* a heap, the earliest first */
+};
 
 /* Its head leaves what is free now: why says what for. A plan is made again when it could start
  * there. */

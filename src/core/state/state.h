@@ -140,6 +140,14 @@ static inline uint64_t state_world(const struct state *state)
     return 1 + state->world + state->agenda.passed;
 }
 
+/* The slack of protected starts that looking ahead chose, while it counts; 0: none. */
+static inline usec_t state_chosen_slack(const struct state *state)
+{
+    bool counts = state->settings.look_ahead && state->settings.order == ORDER_DEFAULT;
+
+    return counts ? state->slack.least : 0;
+}
+
 /* The event that would submit this job again, alone: in no group, and without needs. */
 struct event_submit state_submission(const struct state *state, const struct job *job);
 

@@ -183,23 +183,13 @@ static usec_t next_arrival(const struct plain_queue *queue)
                                                   : USEC_NEVER;
 }
 
-static usec_t slack_chosen(const struct state *state)
-{
-    bool is_chosen = state->settings.look_ahead && state->settings.order == ORDER_DEFAULT &&
-                     state->slack.least > 0;
-
-    return is_chosen ? state->slack.least : PLAIN_SLACK_LEAST;
-}
-
 static void set_slack(struct plain_queue *queue, const struct state *state,
                       const struct queue_rules *rules)
 {
-    bool is_own = queue_sets_slack(rules);
+    usec_t least = queue_sets_slack(rules) ? rules->slack_least : state_chosen_slack(state);
 
     queue->slack_percent = rules->slack_percent;
-    queue->slack_least = is_own && rules->slack_least > 0 ? rules->slack_least
-                         : is_own                         ? PLAIN_SLACK_LEAST
-                                                          : slack_chosen(state);
+    queue->slack_least = least > 0 ? least : PLAIN_SLACK_LEAST;
 }
 
 /* Ends that pass while the queue has no waiting job are processed when one arrives. */
